@@ -1,0 +1,628 @@
+//! What goes into a scraper and what comes out of it.
+//!
+//! In: pages, untouched. Out: offers and exchange rates *as published*, rows that were not understood, and counts of
+//! rows that are not ours. Nothing here converts a currency, a unit or a GPU name, and nothing here has a default price,
+//! currency or unit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use num_rational::Ratio;
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Manifest;
+
+/// A source of published prices: one folder of this crate.
+pub trait Scraper: Sync {
+    /// The facts about the source, from the `manifest.toml` beside the code.
+    fn manifest(&self) -> &'static Manifest;
+
+    /// The pages a page leads to: pagination and index pages. Called once for every page fetched; the fetching room
+    /// bounds how often.
+    ///
+    /// # Errors
+    /// When the page does not have the shape that says what follows.
+    fn follow(&self, _page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
+        Ok(Vec::new())
+    }
+
+    /// The scope a page belongs to, told from its content, for pages that come from files. `None` when the page holds
+    /// several scopes; then all pages of the provider are read together as the scope `all`.
+    ///
+    /// # Errors
+    /// When the page cannot be read at all.
+    fn scope(&self, _page: &Page) -> Result<Option<String>, ScrapeError> {
+        Ok(Some(SCOPE_ALL.to_owned()))
+    }
+
+    /// Turns the pages of one scope into what they publish. Pure: the same pages give the same result.
+    ///
+    /// # Errors
+    /// When a page changed shape, holds an error, or holds nothing: then the whole scope is refused.
+    fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError>;
+}
+
+/// The scope of a source that is complete or not as a whole.
+pub const SCOPE_ALL: &str = "all";
+
+/// The scope of pages that only lead to others, such as a list of zones. They are archived and never parsed for offers.
+pub const SCOPE_INDEX: &str = "index";
+
+/// How a page is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    /// A plain read.
+    Get,
+    /// A read that needs a body.
+    Post,
+}
+
+/// One page to fetch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PageRequest {
+    /// The page's name within the provider, unique in a night. `retail-eastus-0002`
+    pub name: String,
+    /// The scope that is incomplete without it. `eastus`
+    pub scope: String,
+    /// The full address. Never holds a secret.
+    pub url: String,
+    /// How it is asked for.
+    pub method: Method,
+    /// What is sent along, for `POST`.
+    pub body: Option<String>,
+}
+
+/// One page as it came, after removing the transfer's compression and nothing else.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The page's name within the provider. `retail-eastus-0001`
+    pub name: String,
+    /// The scope it belongs to. `eastus`
+    pub scope: String,
+    /// Where it came from: an address, or the name of a file.
+    pub url: String,
+    /// When it was read from the provider.
+    pub observed_at: DateTime<Utc>,
+    /// SHA-256 of the bytes, in lower-case hexadecimal.
+    pub sha256: String,
+    /// The bytes.
+    pub body: Vec<u8>,
+}
+
+impl Page {
+    /// The page as text.
+    ///
+    /// # Errors
+    /// When the bytes are not UTF-8, which also catches compressed bytes that were never inflated.
+    pub fn text(&self) -> Result<&str, ScrapeError> {
+        std::str::from_utf8(&self.body).map_err(|error| ScrapeError::WrongFormat {
+            page: self.name.clone(),
+            expected: "UTF-8 text".to_owned(),
+            found: if self.body.starts_with(&[0x1f, 0x8b]) {
+                "gzip bytes".to_owned()
+            } else {
+                format!("a byte that is not UTF-8 at offset {}", error.valid_up_to())
+            },
+        })
+    }
+}
+
+/// A place in a page: enough to find the row again by hand.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    /// The name of the page.
+    pub page: String,
+    /// JSON pointer, or table and row, or line. `/Items/12`
+    pub at: String,
+}
+
+/// Everything the pages of one scope publish.
+#[derive(Debug, Clone, Default)]
+pub struct Parsed {
+    /// Prices, in page order.
+    pub offers: Vec<PublishedOffer>,
+    /// Exchange rates, in page order.
+    pub rates: Vec<PublishedRate>,
+    /// Rows that should have been offers and were not understood.
+    pub skipped: Vec<Skipped>,
+    /// Rows that are deliberately not offers, counted by reason. `{"not a GPU machine": 412}`
+    pub out_of_scope: BTreeMap<&'static str, u32>,
+    /// Fields the pages hold that nobody read and the manifest does not list as ignored.
+    pub unread_fields: BTreeSet<String>,
+}
+
+impl Parsed {
+    /// Counts a row that is deliberately not an offer.
+    pub fn leave_out(&mut self, reason: &'static str) {
+        *self.out_of_scope.entry(reason).or_insert(0) += 1;
+    }
+
+    /// Adds what a row turned out to be.
+    pub fn take(&mut self, label: impl Into<String>, place: Place, row: Result<PublishedOffer, SkipReason>) {
+        match row {
+            Ok(offer) => self.offers.push(offer),
+            Err(SkipReason::OutOfScope(reason)) => self.leave_out(reason),
+            Err(reason) => self.skipped.push(Skipped { place, label: label.into(), reason }),
+        }
+    }
+}
+
+/// A row that was not understood, kept with its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it stands.
+    pub place: Place,
+    /// What the row calls itself. `Standard_NC99_B500_v9`
+    pub label: String,
+    /// Why it was not taken.
+    pub reason: SkipReason,
+}
+
+/// Why a row is not an offer. The code is stable and countable, the text is for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SkipReason {
+    /// Deliberately not an offer: counted, not reported.
+    #[error("{0}")]
+    OutOfScope(&'static str),
+    /// A field that every row has is not there.
+    #[error("field `{field}` is missing")]
+    FieldMissing {
+        /// The field's name.
+        field: String,
+    },
+    /// A field holds another kind of value than it always did.
+    #[error("field `{field}` should be {expected}, found {found}")]
+    FieldUnreadable {
+        /// The field's name.
+        field: String,
+        /// What was expected.
+        expected: &'static str,
+        /// What stands there, shortened.
+        found: String,
+    },
+    /// The price is not a number.
+    #[error("price `{text}` is not a number")]
+    PriceUnreadable {
+        /// The characters on the page.
+        text: String,
+    },
+    /// There is no price: an empty cell, a null or a dash.
+    #[error("no price")]
+    PriceMissing,
+    /// The price is zero, which is a placeholder and never a price.
+    #[error("price is zero, a placeholder")]
+    PriceZero,
+    /// The page asks to talk to somebody.
+    #[error("price on request: `{text}`")]
+    PriceOnRequest {
+        /// The characters on the page.
+        text: String,
+    },
+    /// The page says it cannot be rented now and names no price.
+    #[error("sold out, no price")]
+    SoldOut,
+    /// The machine is not in the provider's hardware table.
+    #[error("machine type `{instance_type}` is not in the provider's hardware table")]
+    UnknownMachine {
+        /// The type as published.
+        instance_type: String,
+    },
+    /// A word that decides what the price means and is not known.
+    #[error("unknown {what} `{word}`")]
+    UnknownWord {
+        /// What the word should have told. `unit`
+        what: &'static str,
+        /// The word as published.
+        word: String,
+    },
+    /// Two statements of the same row contradict each other.
+    #[error("{0}")]
+    Contradiction(String),
+}
+
+impl SkipReason {
+    /// Whether the source itself says that there is no price, so that nothing was misunderstood.
+    #[must_use]
+    pub const fn is_stated_by_source(&self) -> bool {
+        matches!(self, Self::OutOfScope(_) | Self::PriceOnRequest { .. } | Self::SoldOut)
+    }
+
+    /// A stable code for counting. `unknown_word`
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::OutOfScope(_) => "out_of_scope",
+            Self::FieldMissing { .. } => "field_missing",
+            Self::FieldUnreadable { .. } => "field_unreadable",
+            Self::PriceUnreadable { .. } => "price_unreadable",
+            Self::PriceMissing => "price_missing",
+            Self::PriceZero => "price_zero",
+            Self::PriceOnRequest { .. } => "price_on_request",
+            Self::SoldOut => "sold_out",
+            Self::UnknownMachine { .. } => "unknown_machine",
+            Self::UnknownWord { .. } => "unknown_word",
+            Self::Contradiction(_) => "contradiction",
+        }
+    }
+}
+
+/// Why a scope is refused, named for what a maintainer does next.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScrapeError {
+    /// The page no longer looks as it did: mend the parser.
+    #[error("page `{page}` changed shape at {at}: expected {expected}, found {found}")]
+    ShapeChanged {
+        /// The page's name.
+        page: String,
+        /// The place in it: JSON pointer, selector, line.
+        at: String,
+        /// What was expected there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// The page is something else altogether, such as HTML where JSON is due: look at the archived bytes.
+    #[error("page `{page}` is not {expected}: {found}")]
+    WrongFormat {
+        /// The page's name.
+        page: String,
+        /// The format that was due.
+        expected: String,
+        /// What came.
+        found: String,
+    },
+    /// The answer says that it is an error: try again later.
+    #[error("page `{page}` holds an error at {at}: {text}")]
+    ErrorAnswer {
+        /// The page's name.
+        page: String,
+        /// The place in it.
+        at: String,
+        /// What it says.
+        text: String,
+    },
+    /// The page has the right shape and no rows: a failure, never an empty night.
+    #[error("page `{page}` has nothing at {at}")]
+    NothingFound {
+        /// The page's name.
+        page: String,
+        /// The place that should hold rows.
+        at: String,
+    },
+    /// A page that belongs to the scope is not among those given.
+    #[error("page `{page}` at {at} leads to `{next}`, which is not among the pages")]
+    PageMissing {
+        /// The page's name.
+        page: String,
+        /// The place of the link.
+        at: String,
+        /// Where it leads.
+        next: String,
+    },
+    /// Too many rows were not understood: something about the page is new.
+    #[error("{skipped} of {rows} rows were not understood, first `{first}`: {reason}")]
+    TooManySkipped {
+        /// Rows not understood.
+        skipped: usize,
+        /// Rows that should have been offers.
+        rows: usize,
+        /// What the first of them calls itself.
+        first: String,
+        /// Why it was not understood.
+        reason: String,
+    },
+}
+
+impl ScrapeError {
+    /// A stable code for counting. `shape_changed`
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::ShapeChanged { .. } => "shape_changed",
+            Self::WrongFormat { .. } => "wrong_format",
+            Self::ErrorAnswer { .. } => "error_answer",
+            Self::NothingFound { .. } => "nothing_found",
+            Self::PageMissing { .. } => "page_missing",
+            Self::TooManySkipped { .. } => "too_many_skipped",
+        }
+    }
+}
+
+/// Declares a closed set of words with their published spelling.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            /// Every word of the set, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word as it stands in the dataset.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+    };
+}
+
+words! {
+    /// Which of a provider's separate price lists a row is from.
+    Site {
+        /// Mainland China.
+        Cn = "cn",
+        /// The international list of a provider that also has a Chinese one.
+        Intl = "intl",
+        /// One list for all.
+        Global = "global",
+        /// A government list.
+        Gov = "gov",
+    }
+}
+
+words! {
+    /// Who says it.
+    SourceKind {
+        /// The vendor's own machine-readable answer.
+        VendorApi = "vendor_api",
+        /// The vendor's own page for people.
+        VendorPage = "vendor_page",
+        /// Somebody who copies vendors' prices.
+        Aggregator = "aggregator",
+        /// An earlier public history.
+        Import = "import",
+    }
+}
+
+words! {
+    /// How the price is bought.
+    PricingModel {
+        /// Start and stop at will.
+        OnDemand = "on_demand",
+        /// Can be taken away; the price moves.
+        Spot = "spot",
+        /// Azure Batch's older pre-emptible class.
+        LowPriority = "low_priority",
+        /// A named machine for a term.
+        Reserved = "reserved",
+        /// An hourly spend promised for a term.
+        SavingsPlan = "savings_plan",
+        /// Paid by the month or year in advance.
+        Subscription = "subscription",
+        /// A block of time bought in advance.
+        CapacityBlock = "capacity_block",
+    }
+}
+
+words! {
+    /// What part of a term is paid at its start.
+    Upfront {
+        /// Nothing.
+        None = "none",
+        /// A part.
+        Partial = "partial",
+        /// Everything.
+        All = "all",
+    }
+}
+
+words! {
+    /// The time an amount pays for.
+    PriceUnit {
+        /// One second.
+        Second = "second",
+        /// One minute.
+        Minute = "minute",
+        /// One hour.
+        Hour = "hour",
+        /// One day.
+        Day = "day",
+        /// One month, of the hours the manifest states.
+        Month = "month",
+        /// One year.
+        Year = "year",
+        /// The whole commitment.
+        Term = "term",
+    }
+}
+
+words! {
+    /// The thing an amount pays for.
+    PricePer {
+        /// The whole machine.
+        Instance = "instance",
+        /// One whole GPU of it.
+        Gpu = "gpu",
+    }
+}
+
+words! {
+    /// The operating system the price includes.
+    Os {
+        /// Linux, or no licence at all.
+        Linux = "linux",
+        /// Windows with its licence.
+        Windows = "windows",
+    }
+}
+
+words! {
+    /// Whose hardware it is.
+    Tenancy {
+        /// Shared with strangers.
+        Shared = "shared",
+        /// The renter's alone.
+        Dedicated = "dedicated",
+    }
+}
+
+words! {
+    /// Whether it can be had.
+    Availability {
+        /// Yes.
+        Available = "available",
+        /// Little is left.
+        Low = "low",
+        /// No.
+        SoldOut = "sold_out",
+    }
+}
+
+/// How much of a card a machine has, and whether that fraction is a fixed share the source states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GpuShare {
+    /// Whole cards only.
+    Whole,
+    /// A fixed share that the source states, such as 1/6 of an A10: a price per whole card follows from it.
+    FixedSlice,
+    /// A share worked out from memory sizes: no price per whole card follows from it.
+    Derived,
+}
+
+/// The GPUs of a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PublishedGpu {
+    /// As printed, or as the provider's hardware table names it; `None` where the provider does not name the card.
+    /// `NVIDIA H100 SXM`
+    pub label: Option<String>,
+    /// How many, exactly: 8, or 1/6.
+    pub count: Ratio<u32>,
+    /// Whether the count is whole cards.
+    pub share: GpuShare,
+    /// Marketed memory of one card in GB (of the slice, for a slice). 80
+    pub memory_gb: Option<Decimal>,
+    /// Form of the card where the source tells it apart from the label. `SXM5`
+    pub form_factor: Option<String>,
+    /// Links between the cards. `NVLink 4`
+    pub interconnect: Option<String>,
+    /// Network between machines in Gbit/s, whole machine. 3200
+    pub fabric_gbit_per_s: Option<u32>,
+}
+
+/// The rest of the machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Machine {
+    /// Virtual CPUs of the whole machine.
+    pub vcpus: Option<Decimal>,
+    /// Main memory of the whole machine in GiB.
+    pub system_memory_gib: Option<Decimal>,
+    /// Local disks of the whole machine in GB, included in the price.
+    pub local_disk_gb: Option<Decimal>,
+    /// Whether it is a machine without a hypervisor; `None` if not stated.
+    pub is_bare_metal: Option<bool>,
+}
+
+/// What is agreed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    /// How it is bought.
+    pub pricing_model: PricingModel,
+    /// Months promised; `None` where nothing is.
+    pub commitment_months: Option<u32>,
+    /// What is paid at the start; `None` where not stated or no commitment.
+    pub upfront: Option<Upfront>,
+    /// The operating system included.
+    pub os: Os,
+    /// A licence that changes the price. `byol`
+    pub licence: Option<String>,
+    /// Whose hardware it is; `None` if not stated.
+    pub tenancy: Option<Tenancy>,
+    /// Whether it is a promotion beside the list price.
+    pub is_promotion: bool,
+    /// From when the price holds.
+    pub valid_from: Option<DateTime<Utc>>,
+    /// Whether it can be had now; `None` if not stated.
+    pub availability: Option<Availability>,
+    /// Shortest billed time in seconds, where it differs from the manifest's.
+    pub min_billing_seconds: Option<u32>,
+}
+
+impl Terms {
+    /// The plain case: Linux, no commitment, nothing stated beyond the model.
+    #[must_use]
+    pub fn of(pricing_model: PricingModel) -> Self {
+        Self {
+            pricing_model,
+            commitment_months: None,
+            upfront: None,
+            os: Os::Linux,
+            licence: None,
+            tenancy: None,
+            is_promotion: false,
+            valid_from: None,
+            availability: None,
+            min_billing_seconds: None,
+        }
+    }
+}
+
+/// The price as published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedPrice {
+    /// The amount, exactly as printed.
+    pub amount: Decimal,
+    /// What is paid once at the start of the term, beside the recurring amount.
+    pub upfront_amount: Option<Decimal>,
+    /// ISO 4217 code. `USD`
+    pub currency_code: String,
+    /// The time the amount pays for.
+    pub unit: PriceUnit,
+    /// The thing the amount pays for.
+    pub per: PricePer,
+    /// The characters on the page. `$2.99`
+    pub text: String,
+    /// Whether tax is in it; `None` if not stated.
+    pub tax_included: Option<bool>,
+}
+
+/// One price as published.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PublishedOffer {
+    /// The price list it is from; `None` = the manifest's.
+    pub site: Option<Site>,
+    /// The provider's own id for the price, never our identity.
+    pub sku: Option<String>,
+    /// The provider's name for the machine. `Standard_ND96isr_H100_v5`
+    pub instance_type: Option<String>,
+    /// What the page calls the offer, where it is not a machine type. `8x NVIDIA H100 SXM`
+    pub offer_label: Option<String>,
+    /// Region as published; `None` where the price holds everywhere.
+    pub region: Option<String>,
+    /// Zone as published.
+    pub zone: Option<String>,
+    /// The GPUs.
+    pub gpu: PublishedGpu,
+    /// The rest of the machine.
+    pub machine: Machine,
+    /// What is agreed.
+    pub terms: Terms,
+    /// The price.
+    pub price: PublishedPrice,
+    /// Where it stands.
+    pub place: Place,
+    /// Marks that a reader of the row must know. `derived_share`
+    pub flags: BTreeSet<&'static str>,
+}
+
+/// One exchange rate as published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedRate {
+    /// The day the rate is of.
+    pub date: NaiveDate,
+    /// ISO 4217 code of the other currency. `USD`
+    pub currency_code: String,
+    /// Units of that currency for one euro.
+    pub units_per_eur: Decimal,
+    /// Where it stands.
+    pub place: Place,
+}

@@ -1,0 +1,125 @@
+//! `hardware.toml` beside a scraper whose source names machines and not their cards.
+
+use std::collections::HashMap;
+
+use num_rational::Ratio;
+use rust_decimal::Decimal;
+use serde::Deserialize;
+
+use crate::contract::{GpuShare, Machine, PublishedGpu, SkipReason};
+
+/// A provider's machine types.
+#[derive(Debug)]
+pub struct Hardware {
+    by_type: HashMap<String, MachineType>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HardwareFile {
+    machine: Vec<MachineType>,
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MachineType {
+    /// Names of the machine as published.
+    types: Vec<String>,
+    /// Card; absent when the provider does not name it.
+    gpu: Option<String>,
+    /// `8`, or `1/6` for a fixed share of a card.
+    gpu_count: String,
+    gpu_memory_gb: Option<u32>,
+    form_factor: Option<String>,
+    interconnect: Option<String>,
+    fabric_gbit_per_s: Option<u32>,
+    vcpus: Option<u32>,
+    system_memory_gib: Option<u32>,
+    local_disk_gb: Option<u32>,
+    is_bare_metal: Option<bool>,
+}
+
+impl Hardware {
+    /// Reads the table.
+    ///
+    /// # Errors
+    /// When the text is not TOML, has an unknown key, a count that is none, or the same type twice.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: HardwareFile = toml::from_str(text).map_err(|error| error.to_string())?;
+        let mut by_type = HashMap::new();
+        for machine in file.machine {
+            count(&machine.gpu_count).ok_or_else(|| format!("{:?}: count `{}`", machine.types, machine.gpu_count))?;
+            for name in &machine.types {
+                if by_type.insert(key(name), machine.clone()).is_some() {
+                    return Err(format!("machine type `{name}` stands twice"));
+                }
+            }
+        }
+        Ok(Self { by_type })
+    }
+
+    /// Cards and machine of a type. Upper and lower case do not matter within one provider.
+    ///
+    /// # Errors
+    /// When the table does not have the type.
+    pub fn of(&self, instance_type: &str) -> Result<(PublishedGpu, Machine), SkipReason> {
+        let unknown = || SkipReason::UnknownMachine { instance_type: instance_type.to_owned() };
+        let machine = self.by_type.get(&key(instance_type)).ok_or_else(unknown)?;
+        let count = count(&machine.gpu_count).ok_or_else(unknown)?;
+        let gpu = PublishedGpu {
+            label: machine.gpu.clone(),
+            count,
+            share: if count.is_integer() { GpuShare::Whole } else { GpuShare::FixedSlice },
+            memory_gb: machine.gpu_memory_gb.map(Decimal::from),
+            form_factor: machine.form_factor.clone(),
+            interconnect: machine.interconnect.clone(),
+            fabric_gbit_per_s: machine.fabric_gbit_per_s,
+        };
+        let rest = Machine {
+            vcpus: machine.vcpus.map(Decimal::from),
+            system_memory_gib: machine.system_memory_gib.map(Decimal::from),
+            local_disk_gb: machine.local_disk_gb.map(Decimal::from),
+            is_bare_metal: machine.is_bare_metal,
+        };
+        Ok((gpu, rest))
+    }
+}
+
+/// A count as written: `8` or `1/6`. `None` when it is neither, or zero.
+#[must_use]
+pub fn count(text: &str) -> Option<Ratio<u32>> {
+    let (top, bottom) = text.split_once('/').unwrap_or((text, "1"));
+    let (top, bottom) = (top.trim().parse().ok()?, bottom.trim().parse().ok()?);
+    if top == 0 || bottom == 0 { None } else { Some(Ratio::new(top, bottom)) }
+}
+
+/// An exact decimal as a count: 0.25 is 1/4. `None` for zero, for less, and for what is no count.
+#[must_use]
+pub fn count_of(amount: Decimal) -> Option<Ratio<u32>> {
+    let amount = amount.normalize();
+    let top = u32::try_from(amount.mantissa()).ok()?;
+    let bottom = 10_u32.checked_pow(amount.scale())?;
+    if top == 0 { None } else { Some(Ratio::new(top, bottom)) }
+}
+
+fn key(name: &str) -> String {
+    name.trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_a_whole_number_or_a_fraction() {
+        assert_eq!(count("8"), Some(Ratio::new(8, 1)));
+        assert_eq!(count("1/8"), Some(Ratio::new(1, 8)));
+        assert_eq!(count_of(Decimal::new(25, 2)), Some(Ratio::new(1, 4)));
+        for text in ["", "0", "1/0", "x", "-1", "0.5"] {
+            assert_eq!(count(text), None, "{text}");
+        }
+        assert_eq!(count_of(Decimal::ZERO), None);
+        assert_eq!(count_of(Decimal::new(-1, 0)), None);
+    }
+}

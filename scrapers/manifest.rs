@@ -1,0 +1,196 @@
+//! `manifest.toml` beside each scraper: the facts about a source. Unknown keys are refused.
+//!
+//! A correction that can be listed belongs here, not into an `if`.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use serde::Deserialize;
+
+use crate::contract::{Method, PageRequest, PricePer, PriceUnit, SCOPE_ALL, Site, SourceKind};
+
+/// The facts about a source.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Short name, also the folder's. `azure`
+    pub provider: String,
+    /// Full name. `Microsoft Azure`
+    pub name: String,
+    /// What is read, in one line.
+    pub source: String,
+    /// The page a person would open.
+    pub homepage: String,
+    /// The price list.
+    pub site: Site,
+    /// Who says it.
+    pub source_kind: SourceKind,
+    /// Raised by one whenever the parser reads the same page differently. Stands on every row.
+    pub scraper_version: u32,
+    /// Whether reading is allowed.
+    pub terms: TermsOfUse,
+    /// When the terms were read; absent while unchecked.
+    pub terms_checked_on: Option<NaiveDate>,
+    /// What the terms say, in a sentence.
+    pub terms_note: String,
+    /// What the prices mean; absent for a source of exchange rates.
+    pub published: Option<Published>,
+    /// How many offers a healthy night has.
+    pub expect: Option<Expect>,
+    /// Manners and limits.
+    #[serde(default)]
+    pub fetch: Fetch,
+    /// The pages to start with.
+    #[serde(rename = "page")]
+    pub pages: Vec<PageSpec>,
+    /// Fields of the answers that are known and not needed.
+    #[serde(default)]
+    pub ignored_fields: Vec<String>,
+    /// This provider's odd GPU spellings → the canonical model's name.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Region as published → ISO country and metro. `eastus = "US-IAD"`
+    #[serde(default)]
+    pub regions: BTreeMap<String, String>,
+}
+
+/// Whether reading the source by machine is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TermsOfUse {
+    /// Nothing speaks against it.
+    Open,
+    /// Nobody has read the terms yet.
+    Unchecked,
+    /// Forbidden or limited: runs only when the user names it.
+    Restricted,
+}
+
+impl TermsOfUse {
+    /// The word as written in manifests.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Unchecked => "unchecked",
+            Self::Restricted => "restricted",
+        }
+    }
+}
+
+/// What the published numbers mean.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// ISO 4217 code, or `row` when each row states its own.
+    pub currency_code: String,
+    /// The time an amount pays for, or absent when each row states its own.
+    pub unit: Option<PriceUnit>,
+    /// The thing an amount pays for.
+    pub per: PricePer,
+    /// Whether tax is in the amounts; absent if not stated.
+    pub tax_included: Option<bool>,
+    /// Shortest billed time in seconds; absent if not stated.
+    pub min_billing_seconds: Option<u32>,
+    /// Hours of a month where the source states its own basis; 730 otherwise.
+    pub hours_per_month: Option<u32>,
+}
+
+/// Bounds of a healthy live night.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// Fewer refuse the provider.
+    pub offers_min: usize,
+    /// More are noted.
+    pub offers_max: usize,
+}
+
+/// Manners and limits of fetching.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fetch {
+    /// Shortest time between two requests to the host, in milliseconds.
+    pub min_interval_ms: u64,
+    /// Longest time for one request, in seconds.
+    pub timeout_s: u64,
+    /// Largest page after inflating, in MiB.
+    pub max_body_mib: u64,
+    /// Most pages in a night.
+    pub max_pages: usize,
+    /// Name of the environment variable that holds the key; absent when none is needed.
+    pub key_env: Option<String>,
+}
+
+impl Default for Fetch {
+    fn default() -> Self {
+        Self { min_interval_ms: 1_000, timeout_s: 60, max_body_mib: 32, max_pages: 50, key_env: None }
+    }
+}
+
+/// One page, or one page for each scope.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageSpec {
+    /// Name within the provider. With scopes it must hold `{scope}`.
+    pub name: String,
+    /// Address. With scopes it must hold `{scope}`.
+    pub url: String,
+    /// How it is asked for; `GET` when absent.
+    pub method: Option<Method>,
+    /// What is sent along.
+    pub body: Option<String>,
+    /// The scope it belongs to; `all` when absent.
+    pub scope: Option<String>,
+    /// One page for each of these scopes.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+}
+
+impl Manifest {
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// When the text is not TOML, has an unknown key, or a page with scopes does not say where they go.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let manifest: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        for page in &manifest.pages {
+            let wants_scope = page.url.contains("{scope}") || page.body.as_deref().is_some_and(|b| b.contains("{scope}"));
+            if wants_scope == page.scopes.is_empty() {
+                return Err(format!("page `{}`: `{{scope}}` in the address or body and a list `scopes` go together", page.name));
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// The pages to start a night with.
+    #[must_use]
+    pub fn start(&self) -> Vec<PageRequest> {
+        self.pages.iter().flat_map(PageSpec::requests).collect()
+    }
+
+    /// What the prices mean.
+    ///
+    /// # Panics
+    /// When a scraper of prices has no `[published]` table, which its own tests show.
+    #[must_use]
+    pub fn published(&self) -> &Published {
+        self.published.as_ref().expect("a manifest of prices has a [published] table")
+    }
+}
+
+impl PageSpec {
+    fn requests(&self) -> Vec<PageRequest> {
+        let request = |scope: &str, fill: &dyn Fn(&str) -> String| PageRequest {
+            name: fill(&self.name),
+            scope: scope.to_owned(),
+            url: fill(&self.url),
+            method: self.method.unwrap_or(Method::Get),
+            body: self.body.as_deref().map(fill),
+        };
+        if self.scopes.is_empty() {
+            return vec![request(self.scope.as_deref().unwrap_or(SCOPE_ALL), &str::to_owned)];
+        }
+        self.scopes.iter().map(|scope| request(scope, &|text| text.replace("{scope}", scope))).collect()
+    }
+}

@@ -1,0 +1,194 @@
+//! The command line: types only, no logic.
+
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use clap::{Args, Parser, Subcommand};
+
+use crate::print::Format;
+
+/// A ledger of published GPU prices: every night's pages kept, made comparable, and added as one version of a Parquet
+/// dataset.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Collect tonight's prices and publish them as a snapshot
+    Collect(Collect),
+    /// List the published snapshots
+    Snapshots(Listing),
+    /// Filter and list offers of a snapshot
+    Offers(Offers),
+    /// Show what changed between two snapshots
+    Diff(DiffArgs),
+    /// List the providers: what is read, terms, and their last status
+    Providers(Listing),
+    /// Read pages of a provider from files and show the offers; publishes nothing
+    Parse(Parse),
+    /// Fetch a provider's pages politely and store them as a dated recording
+    Record(Record),
+}
+
+/// Where the dataset is.
+#[derive(Debug, Clone, Args)]
+pub struct Dataset {
+    /// Root of the dataset
+    #[arg(long, value_name = "DIR", default_value = "output", env = "GPULEDGER_OUTPUT")]
+    pub output: PathBuf,
+}
+
+/// How rows are printed.
+#[derive(Debug, Clone, Args)]
+pub struct Printing {
+    /// How rows are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// A list without filters.
+#[derive(Debug, Args)]
+pub struct Listing {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+}
+
+/// Arguments of `collect`.
+#[derive(Debug, Args)]
+pub struct Collect {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// Use the recordings built into the program instead of the network
+    #[arg(long, conflicts_with = "from")]
+    pub recorded: bool,
+    /// Use files DIR/PROVIDER/ANY-NAME instead of the network
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// Collect as of this time, for back-dated input [default: now; with --recorded, the time of the recordings]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub at: Option<DateTime<Utc>>,
+    /// Only these providers [default: all]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub providers: Vec<String>,
+    /// Also read these providers whose terms restrict reading by machine
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub accept_terms: Vec<String>,
+    /// Address or mail that a provider can write to; stands in the User-Agent
+    #[arg(long, env = "GPULEDGER_CONTACT")]
+    pub contact: Option<String>,
+}
+
+/// Arguments of `offers`.
+#[derive(Debug, Args)]
+pub struct Offers {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+    /// Snapshot: id, version, date, `latest` or `previous`
+    #[arg(long, default_value = "latest")]
+    pub snapshot: String,
+    /// Only these providers
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub provider: Vec<String>,
+    /// Only this GPU, as people type it: h100, "H100 SXM", a100-80, 4090
+    #[arg(long)]
+    pub gpu: Option<String>,
+    /// At least this much memory on one GPU, in GB
+    #[arg(long, value_name = "GB")]
+    pub min_gpu_memory: Option<f64>,
+    /// Only this region, as published
+    #[arg(long)]
+    pub region: Option<String>,
+    /// Only this country, as ISO code
+    #[arg(long)]
+    pub country: Option<String>,
+    /// Only these pricing models: on_demand, spot, reserved …
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub pricing_model: Vec<String>,
+    /// Only this operating system
+    #[arg(long)]
+    pub os: Option<String>,
+    /// At most this price in USD per GPU-hour
+    #[arg(long, value_name = "USD")]
+    pub max_price: Option<f64>,
+    /// Order: price, -price, memory, provider, region or any column
+    #[arg(long, default_value = "price")]
+    pub sort: String,
+    /// At most so many rows
+    #[arg(long, default_value_t = 50)]
+    pub limit: u32,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+    /// First snapshot: id, version, date, `latest` or `previous`
+    #[arg(default_value = "previous")]
+    pub a: String,
+    /// Second snapshot
+    #[arg(default_value = "latest")]
+    pub b: String,
+}
+
+/// Arguments of `parse`.
+#[derive(Debug, Args)]
+pub struct Parse {
+    /// The provider
+    pub provider: String,
+    /// Its pages
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// When the pages were read [default: now]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub at: Option<DateTime<Utc>>,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+}
+
+/// Arguments of `record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The provider
+    pub provider: String,
+    /// Where to put PROVIDER/DATE/
+    #[arg(long, value_name = "DIR", default_value = "recordings")]
+    pub into: PathBuf,
+    /// Address or mail that the provider can write to; stands in the User-Agent
+    #[arg(long, env = "GPULEDGER_CONTACT")]
+    pub contact: Option<String>,
+    /// Also read a provider whose terms restrict reading by machine
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub accept_terms: Vec<String>,
+}
+
+/// A time with its zone, or a day, which is its midnight in UTC.
+fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Ok(at.with_timezone(&Utc));
+    }
+    match text.parse::<chrono::NaiveDate>() {
+        Ok(day) => Ok(day.and_time(chrono::NaiveTime::MIN).and_utc()),
+        Err(_) => Err("not a time; write 2026-10-30T18:00:00Z, or 2026-10-30 for its midnight in UTC".to_owned()),
+    }
+}

@@ -1,0 +1,359 @@
+//! Two snapshots → what changed between them.
+//!
+//! Compares amounts as published, in their own currency: a move of an exchange rate is no change of a price and is told
+//! apart. An offer is called removed or added only where its scope was complete on the other side; and where one crawl
+//! alone lacks it, it is called unconfirmed, because lists lose rows for a night.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use polars::prelude::*;
+
+use crate::frame::{Cell, Columns};
+use crate::offer::COVERAGE;
+use crate::snapshot::SnapshotError;
+use crate::snapshot::read::{self, Snapshot};
+
+/// Columns that say what an offer costs.
+const PRICE: [&str; 6] = [
+    "published_amount",
+    "published_upfront_amount",
+    "published_currency_code",
+    "published_unit",
+    "published_per",
+    "tax_included",
+];
+
+/// Columns that say what an offer is.
+const WHAT: [&str; 14] = [
+    "provider",
+    "site",
+    "scope",
+    "region",
+    "zone",
+    "instance_type",
+    "offer_label",
+    "gpu_model",
+    "gpu_count",
+    "os",
+    "pricing_model",
+    "commitment_months",
+    "upfront",
+    "is_promotion",
+];
+
+/// Columns that go along.
+const ALONG: [&str; 3] = ["price_native_per_hour", "price_usd_per_gpu_hour", "scraper_version"];
+
+/// The four lists, and exchange rates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum List {
+    /// The offer is on both sides and its price differs.
+    Changed,
+    /// The offer is on the second side only.
+    Added,
+    /// The offer is on the first side only.
+    Removed,
+    /// The offer is on one side only, and its scope was not complete on the other: nobody knows.
+    NotObserved,
+    /// An exchange rate that differs; no offer.
+    ExchangeRate,
+}
+
+impl List {
+    /// The word in the output.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::NotObserved => "not_observed",
+            Self::ExchangeRate => "exchange_rate",
+        }
+    }
+}
+
+/// Columns of a difference, in output order.
+pub const COLUMNS: [&str; 19] = [
+    "list",
+    "is_unconfirmed",
+    "cause",
+    "provider",
+    "region",
+    "zone",
+    "offer",
+    "gpu_model",
+    "gpu_count",
+    "os",
+    "pricing_model",
+    "commitment_months",
+    "currency_code",
+    "unit",
+    "amount_a",
+    "amount_b",
+    "change_percent",
+    "missing_in",
+    "offer_id",
+];
+
+/// The difference of two snapshots: one row an offer, in the columns of [`COLUMNS`].
+#[derive(Debug, Clone)]
+pub struct Diff {
+    /// Rows by list, then by offer.
+    pub rows: DataFrame,
+}
+
+impl Diff {
+    /// Rows of one list.
+    ///
+    /// # Errors
+    /// Only on a fault of the program.
+    pub fn list(&self, list: List) -> PolarsResult<DataFrame> {
+        self.rows.clone().lazy().filter(col("list").eq(lit(list.word()))).collect()
+    }
+}
+
+/// Compares two snapshots.
+///
+/// # Errors
+/// When the dataset cannot be read.
+pub async fn diff(output: &Path, snapshots: &[Snapshot], a: &Snapshot, b: &Snapshot) -> Result<Diff, SnapshotError> {
+    let coverage = read::coverage(output, snapshots).await?;
+    let history = History::of(snapshots, &coverage).map_err(|source| failed(output, source))?;
+    let (offers_a, offers_b) = (read::offers(a)?, read::offers(b)?);
+    compare(offers_a, offers_b, a, b, &history).map_err(|source| failed(output, source))
+}
+
+fn failed(output: &Path, source: PolarsError) -> SnapshotError {
+    SnapshotError::Parquet { path: output.join(COVERAGE.name), source }
+}
+
+fn compare(offers_a: LazyFrame, offers_b: LazyFrame, a: &Snapshot, b: &Snapshot, history: &History<'_>) -> PolarsResult<Diff> {
+    let rates = rate_moves(&offers_a, &offers_b)?;
+    let side = |offers: LazyFrame, suffix: &str| {
+        let named = |name: &str| col(name).alias(format!("{name}_{suffix}"));
+        offers.select(
+            [col("offer_id")]
+                .into_iter()
+                .chain(PRICE.iter().chain(&WHAT).chain(&ALONG).map(|name| named(name)))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let args = JoinArgs::new(JoinType::Full).with_coalesce(JoinCoalesce::CoalesceColumns);
+    let both = side(offers_a, "a").join(side(offers_b, "b"), [col("offer_id")], [col("offer_id")], args);
+    let differs = |name: &&str| col(format!("{name}_a")).neq_missing(col(format!("{name}_b")));
+    let any_differs = PRICE.iter().map(differs).reduce(Expr::or).expect("there are columns to compare");
+    let rows = both.filter(any_differs).sort(["offer_id"], SortMultipleOptions::default()).collect()?;
+
+    let mut lines = Vec::with_capacity(rows.height());
+    for row in 0..rows.height() {
+        lines.push(Line::of(&rows, row, a, b, history)?);
+    }
+    lines.extend(rates);
+    lines.sort_by(|x, y| x.order().cmp(&y.order()));
+    Ok(Diff { rows: lines_frame(&lines)? })
+}
+
+/// One row of the difference.
+#[derive(Debug, Clone)]
+struct Line {
+    list: List,
+    is_unconfirmed: bool,
+    cause: Option<&'static str>,
+    missing_in: Option<&'static str>,
+    change_percent: Option<f64>,
+    texts: BTreeMap<&'static str, String>,
+}
+
+impl Line {
+    fn of(rows: &DataFrame, row: usize, a: &Snapshot, b: &Snapshot, history: &History<'_>) -> PolarsResult<Self> {
+        let cell = |name: &str, side: &str| Cell::at(rows, &format!("{name}_{side}"), row);
+        let is_in = |side: &str| cell("published_currency_code", side).map(|cell| cell != Cell::Null);
+        let (in_a, in_b) = (is_in("a")?, is_in("b")?);
+        let known = if in_b { "b" } else { "a" };
+        let mut texts: BTreeMap<&'static str, String> = BTreeMap::new();
+        for name in WHAT {
+            texts.insert(name, cell(name, known)?.text());
+        }
+        texts.insert("offer_id", Cell::at(rows, "offer_id", row)?.text());
+        texts.insert("currency_code", cell("published_currency_code", known)?.text());
+        texts.insert("unit", cell("published_unit", known)?.text());
+        for (name, side) in [("amount_a", "a"), ("amount_b", "b")] {
+            texts.insert(name, cell("published_amount", side)?.text());
+        }
+        let mut line =
+            Self { list: List::Changed, is_unconfirmed: false, cause: None, missing_in: None, change_percent: None, texts };
+        if in_a && in_b {
+            let differs = |name: &str| -> PolarsResult<bool> { Ok(cell(name, "a")? != cell(name, "b")?) };
+            line.cause = Some(if differs("scraper_version")? { "method" } else { "price" });
+            if !differs("published_currency_code")? {
+                let float =
+                    |side: &str| -> PolarsResult<Option<f64>> { Ok(cell("price_native_per_hour", side)?.text().parse().ok()) };
+                line.change_percent = change_percent(float("a")?, float("b")?);
+            }
+            return Ok(line);
+        }
+        let (missing, name) = if in_a { (b, "b") } else { (a, "a") };
+        line.missing_in = Some(name);
+        let place = ScopePlace {
+            provider: line.text("provider"),
+            scope: line.text("scope"),
+            region: line.text("region"),
+            zone: line.text("zone"),
+        };
+        let (list, is_unconfirmed) = if history.covers(missing, &place) {
+            let list = if in_a { List::Removed } else { List::Added };
+            (list, !history.confirms_absence(missing, &place, line.text("offer_id"))?)
+        } else {
+            (List::NotObserved, false)
+        };
+        Ok(Self { list, is_unconfirmed, ..line })
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.texts.get(name).map_or("", String::as_str)
+    }
+
+    fn offer(&self) -> &str {
+        if self.text("instance_type").is_empty() { self.text("offer_label") } else { self.text("instance_type") }
+    }
+
+    fn order(&self) -> impl Ord + '_ {
+        let texts = ["provider", "region", "zone"].map(|name| self.text(name));
+        (
+            self.list,
+            self.is_unconfirmed,
+            texts,
+            self.offer(),
+            self.text("os"),
+            self.text("pricing_model"),
+            self.text("commitment_months"),
+            self.text("offer_id"),
+        )
+    }
+}
+
+/// The change in percent of the first price; `None` where that is no number to divide by.
+fn change_percent(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    let (a, b) = (a?, b?);
+    (a > 0.0).then(|| (b - a) / a * 100.0)
+}
+
+/// Exchange rates that differ between the two sides, one line a currency.
+fn rate_moves(offers_a: &LazyFrame, offers_b: &LazyFrame) -> PolarsResult<Vec<Line>> {
+    let rates = |offers: &LazyFrame, name: &str| {
+        offers.clone().filter(col("usd_per_native").is_not_null()).group_by([col("published_currency_code")]).agg([col(
+            "usd_per_native",
+        )
+        .sort_by([col("rate_date")], SortMultipleOptions::default())
+        .last()
+        .alias(name)])
+    };
+    let currency = [col("published_currency_code")];
+    let joined = rates(offers_a, "a").join(rates(offers_b, "b"), currency.clone(), currency, JoinArgs::new(JoinType::Inner));
+    let moved = joined.filter(col("a").neq(col("b"))).collect()?;
+    let mut lines = Vec::new();
+    for row in 0..moved.height() {
+        let cell = |name: &str| Cell::at(&moved, name, row).map(|cell| cell.text());
+        let (a, b) = (cell("a")?, cell("b")?);
+        let texts = BTreeMap::from([
+            ("currency_code", cell("published_currency_code")?),
+            ("unit", "usd_per_native".to_owned()),
+            ("amount_a", a.clone()),
+            ("amount_b", b.clone()),
+        ]);
+        let change_percent = change_percent(a.parse().ok(), b.parse().ok());
+        lines.push(Line {
+            list: List::ExchangeRate,
+            is_unconfirmed: false,
+            cause: Some("rate"),
+            missing_in: None,
+            change_percent,
+            texts,
+        });
+    }
+    Ok(lines)
+}
+
+fn lines_frame(lines: &[Line]) -> PolarsResult<DataFrame> {
+    let mut columns = Columns::new(lines.len());
+    let filled = |text: &str| if text.is_empty() { None } else { Some(text.to_owned()) };
+    columns.texts("list", lines.iter().map(|line| Some(line.list.word())));
+    columns.truths("is_unconfirmed", lines.iter().map(|line| Some(line.is_unconfirmed)));
+    columns.texts("cause", lines.iter().map(|line| line.cause));
+    columns.texts("missing_in", lines.iter().map(|line| line.missing_in));
+    columns.floats("change_percent", lines.iter().map(|line| line.change_percent));
+    columns.strings("offer", lines.iter().map(|line| filled(line.offer())));
+    for name in ["provider", "region", "zone", "gpu_model", "os", "pricing_model", "currency_code", "unit", "offer_id"] {
+        columns.strings(name, lines.iter().map(|line| filled(line.text(name))));
+    }
+    for name in ["gpu_count", "amount_a", "amount_b"] {
+        let decimal = |line: &Line| rust_decimal::Decimal::from_str_exact(line.text(name)).ok();
+        columns.decimals(name, lines.iter().map(decimal))?;
+    }
+    columns.wholes("commitment_months", lines.iter().map(|line| line.text("commitment_months").parse().ok()));
+    columns.finish()?.select(COLUMNS)
+}
+
+/// Where an offer stands, for asking whether it could have been seen.
+struct ScopePlace<'a> {
+    provider: &'a str,
+    scope: &'a str,
+    region: &'a str,
+    zone: &'a str,
+}
+
+/// Which scopes were complete in which snapshot.
+struct History<'a> {
+    snapshots: &'a [Snapshot],
+    complete: HashMap<String, BTreeSet<(String, String)>>,
+    ids: RefCell<HashMap<usize, BTreeSet<String>>>,
+}
+
+impl<'a> History<'a> {
+    fn of(snapshots: &'a [Snapshot], coverage: &DataFrame) -> PolarsResult<Self> {
+        let complete_rows = coverage.clone().lazy().filter(col("status").eq(lit("complete"))).collect()?;
+        let mut complete: HashMap<String, BTreeSet<(String, String)>> = HashMap::new();
+        let texts = |name: &str| -> PolarsResult<StringChunked> { Ok(complete_rows.column(name)?.str()?.clone()) };
+        let (ids, providers, scopes) = (texts("snapshot_id")?, texts("provider")?, texts("scope")?);
+        for ((id, provider), scope) in ids.iter().zip(providers.iter()).zip(scopes.iter()) {
+            if let (Some(id), Some(provider), Some(scope)) = (id, provider, scope) {
+                complete.entry(id.to_owned()).or_default().insert((provider.to_owned(), scope.to_owned()));
+            }
+        }
+        Ok(Self { snapshots, complete, ids: RefCell::default() })
+    }
+
+    /// Whether an offer of this place would have been seen in a snapshot. A provider is read by region on one night and
+    /// as a whole on another; either way the place is covered.
+    fn covers(&self, snapshot: &Snapshot, place: &ScopePlace<'_>) -> bool {
+        let Some(complete) = self.complete.get(&snapshot.id.to_string()) else { return false };
+        let has = |scope: &str| !scope.is_empty() && complete.contains(&(place.provider.to_owned(), scope.to_owned()));
+        has(place.scope) || has("all") || place.scope == "all" && (has(place.region) || has(place.zone))
+    }
+
+    /// Whether a second complete crawl, before or after, lacks the offer too. The first crawl of a place needs no second:
+    /// nothing earlier says otherwise.
+    fn confirms_absence(&self, snapshot: &Snapshot, place: &ScopePlace<'_>, offer_id: &str) -> PolarsResult<bool> {
+        let covered = |other: &&Snapshot| self.covers(other, place);
+        let before = self.snapshots.iter().rev().filter(|other| other.id < snapshot.id).find(covered);
+        let after = self.snapshots.iter().filter(|other| other.id > snapshot.id).find(covered);
+        let Some(before) = before else { return Ok(true) };
+        if !self.has_offer(before, offer_id)? {
+            return Ok(true);
+        }
+        after.map_or(Ok(false), |after| Ok(!self.has_offer(after, offer_id)?))
+    }
+
+    fn has_offer(&self, snapshot: &Snapshot, offer_id: &str) -> PolarsResult<bool> {
+        if !self.ids.borrow().contains_key(&snapshot.version) {
+            let offers = read::offers(snapshot).map_err(|error| polars_err!(ComputeError: "{error}"))?;
+            let ids = offers.select([col("offer_id")]).collect()?;
+            let ids = ids.column("offer_id")?.str()?.iter().flatten().map(str::to_owned).collect();
+            self.ids.borrow_mut().insert(snapshot.version, ids);
+        }
+        Ok(self.ids.borrow().get(&snapshot.version).is_some_and(|ids| ids.contains(offer_id)))
+    }
+}

@@ -1,0 +1,346 @@
+//! One page over HTTP: limits, retries and the errors in words.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use backon::{BackoffBuilder as _, ExponentialBuilder};
+use chrono::Utc;
+use gpuledger_scrapers::contract::{Method, PageRequest};
+use gpuledger_scrapers::manifest::Fetch;
+use gpuledger_scrapers::sha256;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::redirect;
+use reqwest::{Response, StatusCode};
+use url::Url;
+
+use super::robots::Robots;
+use crate::archive::Answer;
+
+/// Tries of one page in all.
+const TRIES_MAX: usize = 4;
+
+/// Longest wait that a server may ask for before the page is given up.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
+
+/// Why a page could not be had, named for what a maintainer does next.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// The address is none: mend the manifest or `follow`.
+    #[error("read address `{url}`: {reason}")]
+    BadAddress {
+        /// The address.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No connection: look at the network.
+    #[error("could not connect to {host}: {reason}")]
+    NotConnected {
+        /// The host.
+        host: String,
+        /// The innermost reason.
+        reason: String,
+    },
+    /// The host's robots.txt forbids it: read the terms again.
+    #[error("robots.txt of {host} does not allow {path}: {reason}")]
+    RobotsForbid {
+        /// The host.
+        host: String,
+        /// The path.
+        path: String,
+        /// Which rule.
+        reason: String,
+    },
+    /// The server answered with an error to the end.
+    #[error("page `{page}` answered {status} after {tries} tries")]
+    HttpStatus {
+        /// The page.
+        page: String,
+        /// The status.
+        status: u16,
+        /// How often it was tried.
+        tries: usize,
+    },
+    /// The server wants a longer wait than a night has.
+    #[error("page `{page}` is rate-limited: the server asks for {wait_seconds} s")]
+    RateLimited {
+        /// The page.
+        page: String,
+        /// What it asks for.
+        wait_seconds: u64,
+    },
+    /// No whole answer in the time given.
+    #[error("page `{page}` did not arrive within {seconds} s")]
+    TimedOut {
+        /// The page.
+        page: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// The answer is larger than it can be.
+    #[error("page `{page}` is larger than {mib} MiB after inflating")]
+    TooLarge {
+        /// The page.
+        page: String,
+        /// The limit.
+        mib: u64,
+    },
+    /// The answer broke off or could not be inflated.
+    #[error("page `{page}` broke off: {reason}")]
+    BrokenOff {
+        /// The page.
+        page: String,
+        /// How.
+        reason: String,
+    },
+    /// The answer leads to another place than it may.
+    #[error("page `{page}` leads astray: {reason}")]
+    LedAstray {
+        /// The page.
+        page: String,
+        /// Where.
+        reason: String,
+    },
+    /// The answer came and could not be kept: look at the disk.
+    #[error("archive page `{page}`: {reason}")]
+    NotArchived {
+        /// The page.
+        page: String,
+        /// What the archive said.
+        reason: String,
+    },
+}
+
+impl FetchError {
+    /// A stable code for counting. `timed_out`
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::BadAddress { .. } => "bad_address",
+            Self::NotConnected { .. } => "not_connected",
+            Self::RobotsForbid { .. } => "robots_forbid",
+            Self::HttpStatus { .. } => "http_status",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::TimedOut { .. } => "timed_out",
+            Self::TooLarge { .. } => "too_large",
+            Self::BrokenOff { .. } => "broken_off",
+            Self::LedAstray { .. } => "led_astray",
+            Self::NotArchived { .. } => "not_archived",
+        }
+    }
+}
+
+/// What to do after a try that failed.
+enum Trouble {
+    /// It will not get better.
+    Lasting(FetchError),
+    /// It may; perhaps after a wait that the server names.
+    Passing(FetchError, Option<Duration>),
+}
+
+/// An HTTP client with this program's manners.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    first_wait: Duration,
+    robots: Arc<Mutex<HashMap<String, Robots>>>,
+}
+
+impl Client {
+    /// A client that says honestly who it is.
+    ///
+    /// # Errors
+    /// When the contact cannot stand in a header, or TLS cannot be set up.
+    pub fn new(contact: Option<&str>) -> Result<Self, String> {
+        Self::with_first_wait(contact, Duration::from_secs(2))
+    }
+
+    /// A client whose first wait between tries is given, for tests.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn with_first_wait(contact: Option<&str>, first_wait: Duration) -> Result<Self, String> {
+        // Redirects stay on the host that was asked: a price list that moved is a change for a person to see.
+        let same_host = redirect::Policy::custom(|attempt| {
+            let first = attempt.previous().first().and_then(|url| url.host_str().map(str::to_owned));
+            if attempt.previous().len() > 5 {
+                attempt.error("more than five redirects")
+            } else if attempt.url().host_str().map(str::to_owned) == first {
+                attempt.follow()
+            } else {
+                let to = attempt.url().to_string();
+                attempt.error(format!("redirected to another host: {to}"))
+            }
+        });
+        let http = reqwest::Client::builder()
+            .user_agent(user_agent(contact))
+            .redirect(same_host)
+            .connect_timeout(Duration::from_secs(20))
+            .build();
+        Ok(Self { http: http.map_err(|error| error.to_string())?, first_wait, robots: Arc::default() })
+    }
+
+    /// Whether robots.txt of the host allows an address. It is read once a night and host.
+    ///
+    /// # Errors
+    /// When it forbids it, or cannot be read for now: then nothing is read from the host tonight.
+    pub async fn may_read(&self, url: &Url) -> Result<(), FetchError> {
+        let origin = url.origin().ascii_serialization();
+        let known = self.robots.lock().expect("nobody panics while holding this lock").get(&origin).cloned();
+        let robots = match known {
+            Some(robots) => robots,
+            None => {
+                let robots = Robots::read(&self.http, url).await?;
+                self.robots.lock().expect("nobody panics while holding this lock").insert(origin, robots.clone());
+                robots
+            }
+        };
+        robots.allow(url)
+    }
+
+    /// Fetches one page, trying again where that may help.
+    ///
+    /// # Errors
+    /// When no try brought a whole answer.
+    pub async fn get(&self, request: &PageRequest, url: &Url, limits: &Fetch) -> Result<Answer, FetchError> {
+        let mut waits =
+            ExponentialBuilder::default().with_min_delay(self.first_wait).with_max_times(TRIES_MAX - 1).with_jitter().build();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let limit = Duration::from_secs(limits.timeout_s);
+            let tried = match tokio::time::timeout(limit, self.try_once(request, url, limits, tries)).await {
+                Ok(tried) => tried,
+                Err(_) => {
+                    Err(Trouble::Passing(FetchError::TimedOut { page: request.name.clone(), seconds: limits.timeout_s }, None))
+                }
+            };
+            match tried {
+                Ok(answer) => return Ok(answer),
+                Err(Trouble::Lasting(error)) => return Err(error),
+                Err(Trouble::Passing(error, asked_for)) => match (waits.next(), asked_for) {
+                    (None, _) => return Err(error),
+                    (Some(_), Some(asked_for)) if asked_for > RETRY_AFTER_MAX => {
+                        return Err(FetchError::RateLimited { page: request.name.clone(), wait_seconds: asked_for.as_secs() });
+                    }
+                    (Some(own), asked_for) => tokio::time::sleep(asked_for.map_or(own, |asked_for| asked_for)).await,
+                },
+            }
+        }
+    }
+
+    async fn try_once(&self, request: &PageRequest, url: &Url, limits: &Fetch, tries: usize) -> Result<Answer, Trouble> {
+        let ask = match request.method {
+            Method::Get => self.http.get(url.clone()),
+            Method::Post => self
+                .http
+                .post(url.clone())
+                .header("Content-Type", "application/json; charset=UTF-8")
+                .body(request.body.clone().map_or_else(String::new, |body| body)),
+        };
+        let response = ask.send().await.map_err(|error| self.trouble(request, url, &error))?;
+        let status = response.status();
+        if !status.is_success() {
+            let error = FetchError::HttpStatus { page: request.name.clone(), status: status.as_u16(), tries };
+            return Err(if may_pass(status) {
+                Trouble::Passing(error, retry_after(response.headers(), SystemTime::now()))
+            } else {
+                Trouble::Lasting(error)
+            });
+        }
+        let body = self.body(request, url, response, limits).await?;
+        Ok(Answer {
+            page: request.name.clone(),
+            scope: request.scope.clone(),
+            url: request.url.clone(),
+            method: request.method,
+            request_body_sha256: request.body.as_ref().map(|body| sha256(body.as_bytes())),
+            http_status: Some(status.as_u16()),
+            observed_at: Utc::now(),
+            body,
+        })
+    }
+
+    /// The body, counted after inflating, so that a small answer cannot grow without end.
+    async fn body(&self, request: &PageRequest, url: &Url, mut response: Response, limits: &Fetch) -> Result<Vec<u8>, Trouble> {
+        let most = limits.max_body_mib * 1_024 * 1_024;
+        let too_large = || Trouble::Lasting(FetchError::TooLarge { page: request.name.clone(), mib: limits.max_body_mib });
+        if response.content_length().is_some_and(|announced| announced > most) {
+            return Err(too_large());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.trouble(request, url, &error))? {
+            body.extend_from_slice(&chunk);
+            if u64::try_from(body.len()).is_ok_and(|length| length > most) {
+                return Err(too_large());
+            }
+        }
+        Ok(body)
+    }
+
+    fn trouble(&self, request: &PageRequest, url: &Url, error: &reqwest::Error) -> Trouble {
+        let reason = innermost(error);
+        if error.is_redirect() {
+            return Trouble::Lasting(FetchError::LedAstray { page: request.name.clone(), reason });
+        }
+        if error.is_connect() {
+            return Trouble::Lasting(not_connected(url, reason));
+        }
+        Trouble::Passing(FetchError::BrokenOff { page: request.name.clone(), reason }, None)
+    }
+}
+
+/// The error for a host that cannot be reached.
+pub(super) fn not_connected(url: &Url, reason: String) -> FetchError {
+    FetchError::NotConnected { host: url.host_str().map_or_else(String::new, str::to_owned), reason }
+}
+
+/// The innermost reason of an error: the outer ones only say that something failed.
+pub(super) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string()
+}
+
+fn user_agent(contact: Option<&str>) -> String {
+    let contact = contact.map_or_else(String::new, |contact| format!("; contact: {contact}"));
+    format!("gpuledger/{} (reads published GPU prices once a night{contact})", env!("CARGO_PKG_VERSION"))
+}
+
+/// Whether a status may heal: overload, faults of the server, and a 404 of a file that an index has just named.
+fn may_pass(status: StatusCode) -> bool {
+    status.is_server_error()
+        || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT, StatusCode::NOT_FOUND].contains(&status)
+}
+
+/// The wait a server asks for, in seconds or until a date. `None` when it asks for none, or in no known form.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(text).ok()?;
+    Some(until.duration_since(now).map_or(Duration::ZERO, |wait| wait))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_read_in_seconds_and_as_a_date() {
+        let now = httpdate::parse_http_date("Wed, 14 Jan 2026 02:04:30 GMT").expect("a date");
+        let wait = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, text.parse().expect("a header"));
+            retry_after(&headers, now)
+        };
+        assert_eq!(wait("7"), Some(Duration::from_secs(7)));
+        assert_eq!(wait("Wed, 14 Jan 2026 02:05:00 GMT"), Some(Duration::from_secs(30)));
+        assert_eq!(wait("Wed, 14 Jan 2026 02:00:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(wait("soon"), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The only room with a network.
+//!
+//! In: the pages a provider starts with and where they lead. Out: answers, untouched, and a failure for each page that
+//! could not be had. Never parses for prices, never goes to a host the manifest or a page of that host does not name, and
+//! never lets one provider's trouble reach another.
+
+mod client;
+mod robots;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gpuledger_scrapers::contract::{Page, PageRequest, Scraper};
+use tokio::sync::Mutex;
+use url::Url;
+
+use crate::archive::{Answer, Archive};
+use crate::gather::{Delivery, Failure, Input};
+pub use client::{Client, FetchError};
+
+/// Hosts' turns: one request at a time to a host, and not before its pause is over.
+#[derive(Debug, Default, Clone)]
+pub struct Turns {
+    by_host: Arc<Mutex<HashMap<String, Arc<Mutex<Option<Instant>>>>>>,
+}
+
+impl Turns {
+    async fn of(&self, host: &str) -> Arc<Mutex<Option<Instant>>> {
+        Arc::clone(self.by_host.lock().await.entry(host.to_owned()).or_default())
+    }
+}
+
+/// Told while a provider is fetched: pages done, pages known, bytes.
+pub type Progress<'a> = &'a (dyn Fn(usize, usize, u64) + Send + Sync);
+
+/// Fetches one provider. Every answer is archived before anything reads it.
+pub async fn fetch_provider(
+    client: &Client,
+    turns: &Turns,
+    archive: &Archive,
+    scraper: &'static dyn Scraper,
+    progress: Progress<'_>,
+) -> Delivery {
+    let started = Instant::now();
+    let manifest = scraper.manifest();
+    let mut delivery = Delivery { scraper, input: Input::Live, pages: Vec::new(), failures: Vec::new(), seconds: 0.0 };
+    let mut waiting: VecDeque<PageRequest> = manifest.start().into();
+    let mut asked: HashSet<(String, Option<String>)> = HashSet::new();
+    let mut lost_scopes: HashSet<String> = HashSet::new();
+    let mut bytes = 0;
+    let mut unreachable: Option<String> = None;
+    while let Some(request) = waiting.pop_front() {
+        // A scope that lost a page is absent tonight, so its other pages need not be asked for.
+        if lost_scopes.contains(&request.scope) {
+            continue;
+        }
+        let mut lose = |code: &str, reason: String| {
+            lost_scopes.insert(request.scope.clone());
+            delivery.failures.push(Failure { scope: request.scope.clone(), code: code.to_owned(), reason, is_skip: false });
+        };
+        // A host that cannot be reached at all is not tried again for each of its scopes.
+        if let Some(reason) = &unreachable {
+            lose("not_connected", reason.clone());
+            continue;
+        }
+        if !asked.insert((request.url.clone(), request.body.clone())) {
+            lose(
+                "link_loop",
+                format!("page `{}` leads back to a page that was asked for already: {}", request.name, request.url),
+            );
+            continue;
+        }
+        if asked.len() > manifest.fetch.max_pages {
+            lose("too_many_pages", format!("more than the {} pages that the manifest allows", manifest.fetch.max_pages));
+            continue;
+        }
+        match fetch_page(client, turns, archive, scraper, &request).await {
+            Ok((receipt, page)) => {
+                bytes += receipt.bytes;
+                match scraper.follow(&page) {
+                    Ok(more) => waiting.extend(more),
+                    Err(error) => lose(error.code(), error.to_string()),
+                }
+                delivery.pages.push((receipt, page));
+            }
+            Err(error) => {
+                if matches!(error, FetchError::NotConnected { .. }) {
+                    unreachable = Some(error.to_string());
+                }
+                lose(error.code(), error.to_string());
+            }
+        }
+        progress(delivery.pages.len() + delivery.failures.len(), asked.len() + waiting.len(), bytes);
+    }
+    delivery.seconds = started.elapsed().as_secs_f64();
+    delivery
+}
+
+async fn fetch_page(
+    client: &Client,
+    turns: &Turns,
+    archive: &Archive,
+    scraper: &'static dyn Scraper,
+    request: &PageRequest,
+) -> Result<(crate::archive::Receipt, Page), FetchError> {
+    let limits = &scraper.manifest().fetch;
+    let url = Url::parse(&request.url)
+        .map_err(|error| FetchError::BadAddress { url: request.url.clone(), reason: error.to_string() })?;
+    let host = url.host_str().ok_or_else(|| FetchError::BadAddress { url: request.url.clone(), reason: "no host".to_owned() })?;
+    let turn = turns.of(host).await;
+    let mut last = turn.lock().await;
+    client.may_read(&url).await?;
+    if let Some(last) = *last {
+        let pause = Duration::from_millis(limits.min_interval_ms);
+        tokio::time::sleep(pause.saturating_sub(last.elapsed())).await;
+    }
+    let answer = client.get(request, &url, limits).await;
+    *last = Some(Instant::now());
+    drop(last);
+    let answer: Answer = answer?;
+    archive.keep(answer).map_err(|error| FetchError::NotArchived { page: request.name.clone(), reason: error.to_string() })
+}

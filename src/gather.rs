@@ -1,0 +1,247 @@
+//! What one provider gave tonight: pages in, offers and rates out, each failure with the scope it costs.
+//!
+//! The pages come from the archive, whether they were fetched, recorded or given as files. Never fetches.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use gpuledger_scrapers::contract::{Page, Parsed, SCOPE_INDEX, ScrapeError, Scraper};
+use gpuledger_scrapers::manifest::Manifest;
+use gpuledger_scrapers::read;
+
+use crate::archive::Receipt;
+use crate::normalise::Observed;
+use crate::normalise::currency::Rate;
+use crate::validate::{Finding, ScopeCoverage, ScopeStatus, Severity};
+
+/// Where the pages of a night come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// From the provider, now.
+    Live,
+    /// From a recording made by the program.
+    Recorded,
+    /// From a recording typed by a person.
+    Typed,
+    /// From files that somebody keeps.
+    Files,
+}
+
+impl Input {
+    /// The word in the `coverage` table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Recorded => "recorded",
+            Self::Typed => "typed",
+            Self::Files => "files",
+        }
+    }
+}
+
+/// A scope that could not be had, with a stable code and a reason for people.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The scope it costs.
+    pub scope: String,
+    /// What happened. `http_status`
+    pub code: String,
+    /// For people.
+    pub reason: String,
+    /// Whether it was left out on purpose: no key, restricted terms.
+    pub is_skip: bool,
+}
+
+/// The archived pages of one provider and what could not be had.
+pub struct Delivery {
+    /// The provider.
+    pub scraper: &'static dyn Scraper,
+    /// Where the pages come from.
+    pub input: Input,
+    /// Pages, read back from the archive.
+    pub pages: Vec<(Receipt, Page)>,
+    /// Scopes that could not be had.
+    pub failures: Vec<Failure>,
+    /// Time spent on getting the pages.
+    pub seconds: f64,
+}
+
+/// What one provider gave tonight.
+pub struct Gathered {
+    /// The provider's facts.
+    pub manifest: &'static Manifest,
+    input: Input,
+    scopes: BTreeMap<String, Scope>,
+}
+
+#[derive(Default)]
+struct Scope {
+    parsed: Parsed,
+    pages: Vec<PageFacts>,
+    failure: Option<Failure>,
+    bytes: u64,
+    seconds: f64,
+}
+
+struct PageFacts {
+    name: String,
+    url: String,
+    sha256: String,
+    observed_at: chrono::DateTime<chrono::Utc>,
+}
+
+/// Reads a provider's pages scope by scope. A scope with a page missing is not read at all.
+#[must_use]
+pub fn gather(delivery: Delivery) -> Gathered {
+    let manifest = delivery.scraper.manifest();
+    let mut scopes: BTreeMap<String, Scope> = BTreeMap::new();
+    let mut pages = Vec::new();
+    for (receipt, page) in delivery.pages {
+        let scope = scopes.entry(page.scope.clone()).or_default();
+        scope.bytes += receipt.bytes;
+        scope.pages.push(PageFacts {
+            name: page.name.clone(),
+            url: page.url.clone(),
+            sha256: page.sha256.clone(),
+            observed_at: page.observed_at,
+        });
+        pages.push(page);
+    }
+    for failure in delivery.failures {
+        scopes.entry(failure.scope.clone()).or_default().failure.get_or_insert(failure);
+    }
+    // An index page leads to scopes and is none itself, unless it failed: then nobody knows what is missing.
+    if scopes.get(SCOPE_INDEX).is_some_and(|index| index.failure.is_none()) {
+        scopes.remove(SCOPE_INDEX);
+    }
+    pages.retain(|page| scopes.get(&page.scope).is_some_and(|scope| scope.failure.is_none()));
+    let share = delivery.seconds / f64::from(u32::try_from(scopes.len().max(1)).expect("there are few scopes"));
+    let started = Instant::now();
+    for (name, result) in read(delivery.scraper, pages) {
+        let scope = scopes.entry(name.clone()).or_default();
+        match result {
+            Ok(parsed) => scope.parsed = parsed,
+            Err(error) => scope.failure = Some(refused(name, &error)),
+        }
+    }
+    let read_share =
+        started.elapsed().as_secs_f64() / f64::from(u32::try_from(scopes.len().max(1)).expect("there are few scopes"));
+    for scope in scopes.values_mut() {
+        scope.seconds = share + read_share;
+    }
+    Gathered { manifest, input: delivery.input, scopes }
+}
+
+/// A scope that was refused by its parser.
+#[must_use]
+pub fn refused(scope: String, error: &ScrapeError) -> Failure {
+    Failure { scope, code: error.code().to_owned(), reason: error.to_string(), is_skip: false }
+}
+
+impl Gathered {
+    /// Whether the pages were fetched tonight.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.input == Input::Live
+    }
+
+    /// Offers of the scopes that could be read.
+    pub fn offers(&self) -> impl Iterator<Item = Observed> + '_ {
+        self.scopes.iter().flat_map(move |(name, scope)| {
+            scope.parsed.offers.iter().map(move |offer| {
+                let page = scope.page(&offer.place.page);
+                Observed {
+                    manifest: self.manifest,
+                    scope: name.clone(),
+                    source_url: page.url.clone(),
+                    raw_sha256: page.sha256.clone(),
+                    observed_at: page.observed_at,
+                    offer: offer.clone(),
+                }
+            })
+        })
+    }
+
+    /// Exchange rates of the scopes that could be read.
+    pub fn rates(&self) -> impl Iterator<Item = Rate> + '_ {
+        self.scopes.values().flat_map(|scope| {
+            scope.parsed.rates.iter().map(|rate| {
+                let page = scope.page(&rate.place.page);
+                Rate {
+                    date: rate.date,
+                    currency_code: rate.currency_code.clone(),
+                    units_per_eur: rate.units_per_eur,
+                    observed_at: page.observed_at,
+                    source_url: page.url.clone(),
+                    raw_sha256: page.sha256.clone(),
+                    raw_place: rate.place.at.clone(),
+                }
+            })
+        })
+    }
+
+    /// What each scope covers before the night is judged.
+    pub fn coverage(&self) -> impl Iterator<Item = ScopeCoverage> + '_ {
+        self.scopes.iter().map(|(name, scope)| ScopeCoverage {
+            provider: self.manifest.provider.clone(),
+            scope: name.clone(),
+            status: match &scope.failure {
+                None => ScopeStatus::Complete,
+                Some(failure) if failure.is_skip => ScopeStatus::Skipped,
+                Some(_) => ScopeStatus::Failed,
+            },
+            rows: scope.parsed.rates.len(),
+            skipped: scope.parsed.skipped.len(),
+            quarantined: 0,
+            left_out: scope.parsed.out_of_scope.values().map(|rows| u64::from(*rows)).sum(),
+            bytes: scope.bytes,
+            seconds: scope.seconds,
+            reason: scope.failure.as_ref().map(|failure| failure.reason.clone()),
+            input: self.input.word(),
+            scraper_version: self.manifest.scraper_version,
+        })
+    }
+
+    /// What reading found: scopes refused, rows not understood, fields nobody reads, rows left out.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (name, scope) in &self.scopes {
+            let finding = |severity, rule: &str, label: &str, reason: String| Finding {
+                severity,
+                rule: rule.to_owned(),
+                provider: self.manifest.provider.clone(),
+                scope: name.clone(),
+                label: label.to_owned(),
+                raw_sha256: String::new(),
+                raw_place: String::new(),
+                reason,
+            };
+            if let Some(failure) = &scope.failure {
+                let severity = if failure.is_skip { Severity::Note } else { Severity::RefuseScope };
+                findings.push(finding(severity, &failure.code, "", failure.reason.clone()));
+            }
+            for skipped in &scope.parsed.skipped {
+                let mut found =
+                    finding(Severity::QuarantineRow, skipped.reason.code(), &skipped.label, skipped.reason.to_string());
+                found.raw_sha256.clone_from(&scope.page(&skipped.place.page).sha256);
+                found.raw_place.clone_from(&skipped.place.at);
+                findings.push(found);
+            }
+            for (reason, rows) in &scope.parsed.out_of_scope {
+                findings.push(finding(Severity::Note, "left_out", "", format!("{rows} rows: {reason}")));
+            }
+            for field in &scope.parsed.unread_fields {
+                findings.push(finding(Severity::Note, "unread_field", field, format!("field `{field}` is new: nobody reads it")));
+            }
+        }
+        findings
+    }
+}
+
+impl Scope {
+    fn page(&self, name: &str) -> &PageFacts {
+        self.pages.iter().find(|page| page.name == name).expect("a parser names only pages it was given")
+    }
+}

@@ -1,0 +1,49 @@
+//! gpuledger: the ledger of published GPU prices.
+//!
+//! The rooms, in the order a night walks through them:
+
+/// The command line: types only.
+pub mod cli;
+/// Every exit code and its meaning.
+pub mod exit;
+/// The conductor: the only file that knows all rooms.
+pub mod run;
+
+/// Raw answers, kept before anything reads them.
+pub mod archive;
+/// The only room with a network.
+pub mod fetch;
+/// What one provider gave tonight: its pages read by its scraper.
+pub mod gather;
+/// One writer at a time.
+pub mod lock;
+/// A night's identity.
+pub mod night;
+/// Published → comparable.
+pub mod normalise;
+/// The dataset's columns: their only home.
+pub mod offer;
+/// What a run leaves beside the tables.
+pub mod record;
+/// The only room that knows Parquet and the Delta log.
+pub mod snapshot;
+/// Pages that need no network: recordings and files.
+pub mod source;
+/// Rules over the whole night.
+pub mod validate;
+
+/// Two snapshots → what changed.
+pub mod diff;
+/// Filters over the offers of a snapshot.
+pub mod query;
+/// A dated recording of a provider, made from the network.
+pub mod recorder;
+/// What a run says to the person who started it, and the lists that are no table of the dataset.
+pub mod report;
+
+/// Values → typed columns → cells.
+pub mod frame;
+/// Rows → standard output.
+pub mod print;
+/// Bars and lines while a night is fetched.
+pub mod progress;

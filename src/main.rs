@@ -1,0 +1,39 @@
+//! Arguments in, exit code out. The only place that prints an error.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use gpuledger::cli::Cli;
+use gpuledger::exit::Exit;
+use gpuledger::report::{self, Failed};
+use miette::Diagnostic;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&Failed::new(Exit::Bug, "start the runtime", &error)),
+    };
+    match runtime.block_on(report::run(cli)) {
+        Ok(said) => {
+            if let Some(night) = &said.talk {
+                eprint!("{night}");
+            }
+            // A reader that has seen enough closes the pipe; that is no fault.
+            let _ = std::io::stdout().write_all(said.data.as_bytes());
+            said.exit.into()
+        }
+        Err(failed) => fail(&failed),
+    }
+}
+
+fn fail(failed: &Failed) -> ExitCode {
+    let mut text = String::new();
+    let handler = miette::GraphicalReportHandler::new().with_links(false);
+    match handler.render_report(&mut text, failed as &dyn Diagnostic) {
+        Ok(()) => eprint!("{text}"),
+        Err(_) => eprintln!("{failed}"),
+    }
+    failed.exit.into()
+}

@@ -1,0 +1,75 @@
+//! A bar a provider while a night is fetched, on a terminal; a plain line a provider elsewhere. Writes to stderr only.
+
+use std::io::IsTerminal as _;
+
+use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::gather::Delivery;
+
+/// The bars of a night.
+#[derive(Debug)]
+pub struct Bars {
+    on_terminal: Option<MultiProgress>,
+    is_talkative: bool,
+}
+
+/// The bar of a provider.
+#[derive(Debug)]
+pub struct Bar {
+    bar: Option<ProgressBar>,
+    provider: String,
+    is_talkative: bool,
+}
+
+impl Bars {
+    /// Bars, or lines where there is no terminal. Quiet where there is nothing to wait for.
+    #[must_use]
+    pub fn new(is_talkative: bool) -> Self {
+        let on_terminal = (is_talkative && std::io::stderr().is_terminal()).then(MultiProgress::new);
+        Self { on_terminal, is_talkative }
+    }
+
+    /// The bar of a provider.
+    ///
+    /// # Panics
+    /// Never: the template is part of the program.
+    #[must_use]
+    pub fn provider(&self, provider: &str) -> Bar {
+        let style = || {
+            ProgressStyle::with_template("{prefix:>14} {bar:30} {pos:>3}/{len:3} pages  {msg}")
+                .expect("the template is well-formed")
+        };
+        let bar = self
+            .on_terminal
+            .as_ref()
+            .map(|bars| bars.add(ProgressBar::new(1).with_style(style()).with_prefix(provider.to_owned())));
+        Bar { bar, provider: provider.to_owned(), is_talkative: self.is_talkative }
+    }
+}
+
+impl Bar {
+    /// Pages done, pages known, bytes so far.
+    pub fn update(&self, done: usize, known: usize, bytes: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(u64::try_from(known).map_or(u64::MAX, |known| known));
+            bar.set_position(u64::try_from(done).map_or(u64::MAX, |done| done));
+            bar.set_message(HumanBytes(bytes).to_string());
+        }
+    }
+
+    /// The provider is done.
+    pub fn finish(&self, delivery: &Delivery) {
+        let outcome = match delivery.failures.first() {
+            None => format!("{} pages in {:.1} s", delivery.pages.len(), delivery.seconds),
+            Some(failure) if delivery.pages.is_empty() => failure.reason.clone(),
+            Some(failure) => {
+                format!("{} pages, {} failed, first {}", delivery.pages.len(), delivery.failures.len(), failure.reason)
+            }
+        };
+        match &self.bar {
+            Some(bar) => bar.finish_with_message(outcome),
+            None if self.is_talkative => eprintln!("{:>14}: {outcome}", self.provider),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a run leaves beside the tables: `runs/<snapshot_id>.json` for people and `runs/<snapshot_id>.findings.parquet`.
+//!
+//! Written for every night, also a refused one, so that "what happened on the 14th" has an answer.
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use polars::prelude::*;
+use serde::Serialize;
+
+use crate::archive::{ArchiveError, write_whole};
+use crate::frame::Columns;
+use crate::night::SnapshotId;
+use crate::offer::FINDINGS;
+use crate::snapshot::publish::parquet_bytes;
+use crate::validate::{Finding, ScopeCoverage, Severity};
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub struct RunRecord {
+    /// The snapshot it made, or would have made.
+    pub snapshot_id: String,
+    /// published, already_published or refused.
+    pub outcome: &'static str,
+    /// When the run started; differs from the snapshot's time for back-dated input.
+    pub started_at: DateTime<Utc>,
+    /// When it ended.
+    pub ended_at: DateTime<Utc>,
+    /// Version of the program.
+    pub program_version: &'static str,
+    /// Version of the tables.
+    pub schema_version: u32,
+    /// Offers published.
+    pub offers: usize,
+    /// Exchange rates that were read.
+    pub rates: usize,
+    /// Each provider.
+    pub providers: Vec<ProviderRecord>,
+    /// Findings by severity and rule.
+    pub findings: Vec<FindingCount>,
+}
+
+/// One provider of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProviderRecord {
+    /// Short name.
+    pub provider: String,
+    /// complete, partial, failed or skipped.
+    pub status: &'static str,
+    /// live, recorded, typed or files.
+    pub input: &'static str,
+    /// Version of the parser.
+    pub scraper_version: u32,
+    /// Offers or rates published.
+    pub rows: usize,
+    /// Rows not understood.
+    pub skipped: usize,
+    /// Rows understood and held back.
+    pub quarantined: usize,
+    /// Size of the pages.
+    pub bytes: u64,
+    /// Time spent.
+    pub seconds: f64,
+    /// Scopes in the snapshot, of all.
+    pub scopes_complete: usize,
+    /// All scopes.
+    pub scopes: usize,
+    /// The first reason of what is missing.
+    pub reason: Option<String>,
+}
+
+/// How often a rule found something.
+#[derive(Debug, Serialize)]
+pub struct FindingCount {
+    /// What it does.
+    pub severity: &'static str,
+    /// The rule.
+    pub rule: String,
+    /// How often.
+    pub count: usize,
+}
+
+/// Sums scopes up to providers.
+#[must_use]
+pub fn providers(coverage: &[ScopeCoverage]) -> Vec<ProviderRecord> {
+    let mut records: Vec<ProviderRecord> = Vec::new();
+    for scope in coverage {
+        if records.last().is_none_or(|record| record.provider != scope.provider) {
+            records.push(ProviderRecord {
+                provider: scope.provider.clone(),
+                status: "",
+                input: scope.input,
+                scraper_version: scope.scraper_version,
+                rows: 0,
+                skipped: 0,
+                quarantined: 0,
+                bytes: 0,
+                seconds: 0.0,
+                scopes_complete: 0,
+                scopes: 0,
+                reason: None,
+            });
+        }
+        let record = records.last_mut().expect("one was just added");
+        record.rows += scope.rows;
+        record.skipped += scope.skipped;
+        record.quarantined += scope.quarantined;
+        record.bytes += scope.bytes;
+        record.seconds += scope.seconds;
+        record.scopes += 1;
+        record.scopes_complete += usize::from(scope.status.word() == "complete");
+        if record.reason.is_none() {
+            record.reason = scope
+                .reason
+                .as_ref()
+                .map(|reason| if scope.scope == "all" { reason.clone() } else { format!("{}: {reason}", scope.scope) });
+        }
+        record.status = match (record.scopes_complete, record.scopes) {
+            (complete, all) if complete == all => "complete",
+            (0, _) if scope.status.word() == "skipped" => "skipped",
+            (0, _) => "failed",
+            _ => "partial",
+        };
+    }
+    records
+}
+
+/// Counts findings by severity and rule, the gravest first.
+#[must_use]
+pub fn count(findings: &[Finding]) -> Vec<FindingCount> {
+    let mut counts: std::collections::BTreeMap<(std::cmp::Reverse<Severity>, &str), usize> = std::collections::BTreeMap::new();
+    for finding in findings {
+        *counts.entry((std::cmp::Reverse(finding.severity), finding.rule.as_str())).or_insert(0) += 1;
+    }
+    counts
+        .into_iter()
+        .map(|((severity, rule), count)| FindingCount { severity: severity.0.word(), rule: rule.to_owned(), count })
+        .collect()
+}
+
+/// Writes the record and the findings.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn keep(output: &Path, snapshot: SnapshotId, record: &RunRecord, findings: &[Finding]) -> Result<(), ArchiveError> {
+    let runs = output.join("runs");
+    let text = serde_json::to_vec_pretty(record).expect("a run record is plain data");
+    let table = findings_bytes(snapshot, findings).expect("findings are a table of texts");
+    write_whole(&runs.join(format!("{snapshot}.findings.parquet")), &table)?;
+    write_whole(&runs.join(format!("{snapshot}.json")), &text)
+}
+
+fn findings_bytes(snapshot: SnapshotId, findings: &[Finding]) -> PolarsResult<Vec<u8>> {
+    let id = snapshot.to_string();
+    let mut columns = Columns::new(findings.len());
+    columns.texts("snapshot_id", findings.iter().map(|_| Some(id.as_str())));
+    columns.texts("severity", findings.iter().map(|finding| Some(finding.severity.word())));
+    columns.texts("rule", findings.iter().map(|finding| Some(finding.rule.as_str())));
+    columns.texts("provider", findings.iter().map(|finding| Some(finding.provider.as_str())));
+    columns.texts("scope", findings.iter().map(|finding| Some(finding.scope.as_str())));
+    columns.texts("label", findings.iter().map(|finding| Some(finding.label.as_str())));
+    columns.texts("raw_sha256", findings.iter().map(|finding| Some(finding.raw_sha256.as_str())));
+    columns.texts("raw_place", findings.iter().map(|finding| Some(finding.raw_place.as_str())));
+    columns.texts("reason", findings.iter().map(|finding| Some(finding.reason.as_str())));
+    parquet_bytes(&FINDINGS, &columns.finish()?)
+}

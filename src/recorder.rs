@@ -1,0 +1,120 @@
+//! `record`: a provider's pages fetched politely and stored as a dated recording with its receipt.
+//!
+//! The first thing to run for a source that no live page was seen of: it brings the bytes home before anything judges
+//! them, and then says whether the parser can read them.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use chrono::Utc;
+use gpuledger_scrapers::read;
+
+use crate::archive::{Archive, ArchiveError, write_whole};
+use crate::cli::Record;
+use crate::fetch::{Client, Turns, fetch_provider};
+use crate::run::{self, RunError};
+
+/// Why there is no recording.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The provider is not to be read.
+    #[error("record {provider}: {reason}")]
+    NotAsked {
+        /// The provider.
+        provider: String,
+        /// Why.
+        reason: String,
+    },
+    /// No page could be had.
+    #[error("record {provider}: {reason}")]
+    NothingFetched {
+        /// The provider.
+        provider: String,
+        /// Why.
+        reason: String,
+    },
+    /// The run could not start.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The disk refused.
+    #[error("store the recording")]
+    Disk(#[from] ArchiveError),
+}
+
+/// Records a provider; says what was stored and whether it reads.
+///
+/// # Errors
+/// When nothing could be fetched or stored.
+pub async fn record(args: &Record) -> Result<String, RecordError> {
+    let scraper = *run::providers(std::slice::from_ref(&args.provider))?.first().expect("the provider exists");
+    let manifest = scraper.manifest();
+    if let Some(reason) = run::why_not(scraper, &args.accept_terms) {
+        return Err(RecordError::NotAsked { provider: args.provider.clone(), reason });
+    }
+    let client = Client::new(args.contact.as_deref()).map_err(RunError::Client)?;
+    let at = Utc::now();
+    let folder: PathBuf = args.into.join(&args.provider).join(at.format("%Y-%m-%d").to_string());
+    let scratch = folder.join(".archive");
+    let delivery = fetch_provider(&client, &Turns::default(), &Archive::below(&scratch), scraper, &|_, _, _| {}).await;
+    let failures: Vec<String> =
+        delivery.failures.iter().map(|failure| format!("{}: {}", failure.scope, failure.reason)).collect();
+    // The scratch archive only served the fetching; the recording holds the bytes as plain files.
+    let _ = std::fs::remove_dir_all(&scratch);
+    if delivery.pages.is_empty() {
+        let _ = std::fs::remove_dir(&folder);
+        return Err(RecordError::NothingFetched { provider: args.provider.clone(), reason: failures.join("; ") });
+    }
+
+    let mut receipt = format!(
+        "origin = \"recorded\"\nobserved_at = \"{}\"\nnote = \"as fetched, untrimmed, by gpuledger {}\"\n",
+        at.format("%Y-%m-%dT%H:%M:%SZ"),
+        env!("CARGO_PKG_VERSION")
+    );
+    let mut told = String::new();
+    for (page_receipt, page) in &delivery.pages {
+        let file = format!("{}.{}", page.name, ending(&page.body));
+        write_whole(&folder.join(&file), &page.body)?;
+        let text = |text: &str| toml::Value::from(text).to_string();
+        let _ = write!(
+            receipt,
+            "\n[[page]]\nname = {}\nfile = {}\nurl = {}\nscope = {}\n",
+            text(&page.name),
+            text(&file),
+            text(&page.url),
+            text(&page.scope)
+        );
+        let _ =
+            writeln!(told, "{:>12} bytes  {}  {}", page_receipt.bytes, &page_receipt.sha256[..12], folder.join(&file).display());
+    }
+    write_whole(&folder.join("receipt.toml"), receipt.as_bytes())?;
+    for failure in failures {
+        let _ = writeln!(told, "not recorded: {failure}");
+    }
+    for (scope, result) in read(scraper, delivery.pages.into_iter().map(|(_, page)| page).collect()) {
+        let _ = match result {
+            Ok(parsed) => writeln!(
+                told,
+                "{scope}: reads, {} offers, {} rates, {} rows skipped",
+                parsed.offers.len(),
+                parsed.rates.len(),
+                parsed.skipped.len()
+            ),
+            Err(error) => writeln!(
+                told,
+                "{scope}: does not read: {error}\n  mend scrapers/{}/mod.rs against the stored page",
+                manifest.provider
+            ),
+        };
+    }
+    Ok(told)
+}
+
+/// The ending of a file's name that fits its first byte.
+fn ending(body: &[u8]) -> &'static str {
+    match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{' | b'[') => "json",
+        Some(b'<') if body.windows(5).take(200).any(|start| start.eq_ignore_ascii_case(b"<html")) => "html",
+        Some(b'<') => "xml",
+        _ => "bin",
+    }
+}

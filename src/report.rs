@@ -1,0 +1,478 @@
+//! Verbs → what is said: rows on standard output, talk on standard error, an exit code.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use gpuledger_scrapers::ALL;
+use gpuledger_scrapers::contract::{Page, Parsed, PublishedOffer, ScrapeError, Scraper};
+use miette::Diagnostic;
+use polars::prelude::*;
+
+use crate::cli::{Cli, Collect, DiffArgs, Listing, Offers, Parse, Verb};
+use crate::diff::{self, List};
+use crate::exit::Exit;
+use crate::frame::{Cell, Columns};
+use crate::gather::Input;
+use crate::night::SnapshotId;
+use crate::normalise::{Observed, normalise};
+use crate::offer::RATES;
+use crate::print::{self, Format, Heading, heading};
+use crate::query;
+use crate::record::ProviderRecord;
+use crate::run::{self, Night, RunError};
+use crate::snapshot::SnapshotError;
+use crate::snapshot::read::{self, Snapshot};
+use crate::{frame, recorder, source};
+
+/// What a verb says.
+#[derive(Debug)]
+pub struct Said {
+    /// For standard output.
+    pub data: String,
+    /// For standard error.
+    pub talk: Option<String>,
+    /// How it ends.
+    pub exit: Exit,
+}
+
+/// A verb that could not be done: what failed, why, and what to do next.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("failed to {what}")]
+pub struct Failed {
+    what: String,
+    #[help]
+    help: Option<String>,
+    /// The exit code.
+    pub exit: Exit,
+}
+
+impl Failed {
+    /// A failure with all its causes in one line.
+    #[must_use]
+    pub fn new(exit: Exit, what: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut text = what.to_owned();
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            let words = error.to_string();
+            if !text.ends_with(&words) {
+                let _ = write!(text, "{}{words}", if text.is_empty() { "" } else { ": " });
+            }
+            cause = error.source();
+        }
+        Self { what: text, help: None, exit }
+    }
+
+    fn with_help(mut self, help: &str) -> Self {
+        self.help = Some(help.to_owned());
+        self
+    }
+}
+
+impl From<SnapshotError> for Failed {
+    fn from(error: SnapshotError) -> Self {
+        match &error {
+            SnapshotError::NotFound { .. } => {
+                Self::new(Exit::Usage, "", &error).with_help("`gpuledger snapshots` lists what there is")
+            }
+            SnapshotError::Locked { .. } => Self::new(Exit::Refused, "", &error)
+                .with_help("wait until it is done; the lock goes away with the process that holds it"),
+            SnapshotError::ExistsOtherwise { .. } => Self::new(Exit::Refused, "", &error)
+                .with_help("a published snapshot never changes; collect as of another time with --at"),
+            _ => Self::new(Exit::Bug, "", &error),
+        }
+    }
+}
+
+impl From<RunError> for Failed {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Snapshot(error) => error.into(),
+            RunError::UnknownProvider { .. } => Self::new(Exit::Usage, "", &error).with_help("`gpuledger providers` lists them"),
+            RunError::Source(_) => Self::new(Exit::Usage, "", &error).with_help("files are read from DIR/PROVIDER/ANY-NAME"),
+            error => Self::new(Exit::Bug, "", &error),
+        }
+    }
+}
+
+impl From<query::QueryError> for Failed {
+    fn from(error: query::QueryError) -> Self {
+        let exit = if matches!(error, query::QueryError::Unreadable(_)) { Exit::Bug } else { Exit::Usage };
+        Self::new(exit, "", &error)
+    }
+}
+
+impl From<PolarsError> for Failed {
+    fn from(error: PolarsError) -> Self {
+        Self::new(Exit::Bug, "compute a table", &error)
+    }
+}
+
+/// Does what the command line asks for.
+///
+/// # Errors
+/// When it cannot be done.
+pub async fn run(cli: Cli) -> Result<Said, Failed> {
+    match cli.verb {
+        Verb::Collect(args) => collect(&args).await,
+        Verb::Snapshots(args) => snapshots(&args).await,
+        Verb::Offers(args) => offers(&args).await,
+        Verb::Diff(args) => difference(&args).await,
+        Verb::Providers(args) => providers(&args).await,
+        Verb::Parse(args) => parse(&args),
+        Verb::Record(args) => {
+            let told = recorder::record(&args).await.map_err(|error| Failed::new(Exit::Refused, "", &error))?;
+            Ok(Said { data: told, talk: None, exit: Exit::Good })
+        }
+    }
+}
+
+fn good(data: String) -> Said {
+    Said { data, talk: None, exit: Exit::Good }
+}
+
+async fn collect(args: &Collect) -> Result<Said, Failed> {
+    let night = run::collect(args).await?;
+    let output = args.dataset.output.as_path();
+    let mut data = print::rows(&provider_rows(&night.record.providers)?, &PROVIDER_HEADINGS, Format::Table)?;
+    for provider in night.record.providers.iter().filter(|provider| provider.reason.is_some()) {
+        let reason = provider.reason.as_deref().map_or("", |reason| reason);
+        let more = match provider.scopes - provider.scopes_complete {
+            0 | 1 => String::new(),
+            missing => format!(" ({missing} scopes missing)"),
+        };
+        let _ = writeln!(data, "{}: {reason}{more}", provider.provider);
+    }
+    let _ = writeln!(data, "\n{}", conclusion(&night, output, args.recorded));
+    if night.exit != Exit::Refused {
+        data.push_str(&best_offers(output, night.snapshot).await?);
+    }
+    Ok(Said { data, talk: None, exit: night.exit })
+}
+
+const PROVIDER_HEADINGS: [Heading; 9] = [
+    heading("provider", "provider"),
+    heading("status", "status"),
+    heading("input", "input"),
+    heading("scopes", "scopes"),
+    heading("rows", "offers or rates"),
+    heading("skipped", "skipped"),
+    heading("quarantined", "held back"),
+    heading("bytes", "bytes"),
+    heading("seconds", "seconds"),
+];
+
+fn provider_rows(providers: &[ProviderRecord]) -> PolarsResult<DataFrame> {
+    let count = |number: usize| i64::try_from(number).ok();
+    let mut columns = Columns::new(providers.len());
+    columns.texts("provider", providers.iter().map(|record| Some(record.provider.as_str())));
+    columns.texts("status", providers.iter().map(|record| Some(record.status)));
+    columns.texts("input", providers.iter().map(|record| Some(record.input)));
+    columns.strings("scopes", providers.iter().map(|record| Some(format!("{}/{}", record.scopes_complete, record.scopes))));
+    columns.longs("rows", providers.iter().map(|record| count(record.rows)));
+    columns.longs("skipped", providers.iter().map(|record| count(record.skipped)));
+    columns.longs("quarantined", providers.iter().map(|record| count(record.quarantined)));
+    columns.longs("bytes", providers.iter().map(|record| i64::try_from(record.bytes).ok()));
+    columns.floats("seconds", providers.iter().map(|record| Some(record.seconds)));
+    columns.finish()
+}
+
+fn conclusion(night: &Night, output: &Path, is_recorded: bool) -> String {
+    let mut text = match night.record.outcome {
+        "refused" => {
+            let why = night
+                .findings
+                .iter()
+                .find(|finding| finding.rule == "nothing_complete")
+                .map_or("", |finding| finding.reason.as_str());
+            format!("Nothing was published: {why}. What was there stays as it was.")
+        }
+        "already_published" => {
+            format!("Snapshot {} is published already, with the same rows: nothing was changed.", night.snapshot)
+        }
+        _ => format!("Published snapshot {}: {} offers, in {}.", night.snapshot, night.record.offers, output.display()),
+    };
+    if is_recorded {
+        let of = |input: Input| {
+            let names: Vec<_> = night
+                .record
+                .providers
+                .iter()
+                .filter(|record| record.input == input.word())
+                .map(|record| record.provider.as_str())
+                .collect();
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        };
+        let _ = write!(
+            text,
+            "\nNo network was used. Recorded from the source: {}. Typed by hand from documented answers: {}.\nThese are the prices of the recordings' dates, not of today.",
+            of(Input::Recorded),
+            of(Input::Typed)
+        );
+    }
+    let held = night.findings.iter().filter(|finding| finding.severity == crate::validate::Severity::QuarantineRow).count();
+    if held > 0 {
+        let _ = write!(
+            text,
+            "\n{held} rows were not published; each with its reason is in {}.",
+            output.join("runs").join(format!("{}.findings.parquet", night.snapshot)).display()
+        );
+    }
+    text
+}
+
+/// The GPUs that most people ask for first.
+const ASKED_FIRST: [&str; 3] = ["h100", "a100", "l40s"];
+
+async fn best_offers(output: &Path, snapshot: SnapshotId) -> Result<String, Failed> {
+    let snapshots = read::snapshots(output).await?;
+    let snapshot = read::choose(&snapshots, &snapshot.to_string())?;
+    let mut found = Vec::new();
+    for gpu in ASKED_FIRST {
+        found.push(query::cheapest_on_demand(read::offers(snapshot)?, gpu)?.lazy());
+    }
+    let rows = concat(found, UnionArgs::default())?.collect()?;
+    const CHEAPEST: [Heading; 8] = [
+        heading("gpu_model", "cheapest on demand"),
+        heading("provider", "provider"),
+        heading("instance_type", "machine"),
+        heading("gpu_count", "GPUs"),
+        heading("region", "region"),
+        heading("price_usd_per_gpu_hour", "USD/GPU-hour"),
+        heading("published_text", "as printed"),
+        heading("observed_at", "seen"),
+    ];
+    Ok(format!("\n{}", print::rows(&rows, &CHEAPEST, Format::Table)?))
+}
+
+async fn snapshots(args: &Listing) -> Result<Said, Failed> {
+    let output = args.dataset.output.as_path();
+    let snapshots = read::snapshots(output).await?;
+    let coverage = read::coverage(output, &snapshots).await?;
+    let list = |status: &str, id: &str| -> PolarsResult<String> { names_of(&coverage, id, status) };
+    let mut columns = Columns::new(snapshots.len());
+    let count = |number: usize| i64::try_from(number).ok();
+    columns.longs("version", snapshots.iter().map(|snapshot| count(snapshot.version)));
+    columns.strings("snapshot_id", snapshots.iter().map(|snapshot| Some(snapshot.id.to_string())));
+    columns.longs("offers", snapshots.iter().map(|snapshot| count(snapshot.rows())));
+    for (column, status) in [("providers_complete", "complete"), ("scopes_failed", "failed"), ("scopes_skipped", "skipped")] {
+        let names: PolarsResult<Vec<String>> = snapshots.iter().map(|snapshot| list(status, &snapshot.id.to_string())).collect();
+        columns.strings(column, names?.into_iter().map(|names| if names.is_empty() { None } else { Some(names) }));
+    }
+    const HEADINGS: [Heading; 6] = [
+        heading("version", "version"),
+        heading("snapshot_id", "snapshot"),
+        heading("offers", "offers"),
+        heading("providers_complete", "providers"),
+        heading("scopes_failed", "failed"),
+        heading("scopes_skipped", "skipped"),
+    ];
+    Ok(good(print::rows(&columns.finish()?, &HEADINGS, args.printing.format)?))
+}
+
+/// Providers with a scope of a status; with the scopes' names where they are not all of the provider.
+fn names_of(coverage: &DataFrame, snapshot: &str, status: &str) -> PolarsResult<String> {
+    let of_status = col("snapshot_id").eq(lit(snapshot)).and(col("status").eq(lit(status)));
+    let rows = coverage.clone().lazy().filter(of_status).sort(["provider", "scope"], SortMultipleOptions::default()).collect()?;
+    let mut names: Vec<String> = Vec::new();
+    for row in 0..rows.height() {
+        let (provider, scope) = (Cell::at(&rows, "provider", row)?.text(), Cell::at(&rows, "scope", row)?.text());
+        let name = if status == "complete" || scope == "all" { provider } else { format!("{provider}/{scope}") };
+        if names.last() != Some(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names.join(", "))
+}
+
+async fn offers(args: &Offers) -> Result<Said, Failed> {
+    let snapshots = read::snapshots(&args.dataset.output).await?;
+    let snapshot = read::choose(&snapshots, &args.snapshot)?;
+    let rows = query::offers(read::offers(snapshot)?, args)?;
+    let data = print::rows(&rows, &query::HEADINGS, args.printing.format)?;
+    let talk = format!("{} of {} offers of snapshot {}\n", rows.height(), snapshot.rows(), snapshot.id);
+    Ok(Said { data, talk: Some(talk), exit: Exit::Good })
+}
+
+async fn difference(args: &DiffArgs) -> Result<Said, Failed> {
+    let output = args.dataset.output.as_path();
+    let snapshots = read::snapshots(output).await?;
+    let (a, b) = (read::choose(&snapshots, &args.a)?, read::choose(&snapshots, &args.b)?);
+    let diff = diff::diff(output, &snapshots, a, b).await?;
+    if args.printing.format != Format::Table {
+        return Ok(good(print::rows(&diff.rows, &[], args.printing.format)?));
+    }
+    Ok(good(diff_text(&diff, a, b)?))
+}
+
+fn diff_text(diff: &diff::Diff, a: &Snapshot, b: &Snapshot) -> Result<String, Failed> {
+    const HEADINGS: [Heading; 13] = [
+        heading("provider", "provider"),
+        heading("region", "region"),
+        heading("offer", "offer"),
+        heading("gpu_model", "GPU"),
+        heading("os", "os"),
+        heading("pricing_model", "model"),
+        heading("commitment_months", "months"),
+        heading("amount_a", "a"),
+        heading("amount_b", "b"),
+        heading("currency_code", "currency"),
+        heading("unit", "per"),
+        heading("change_percent", "change %"),
+        heading("cause", "cause"),
+    ];
+    const RATES: [Heading; 4] = [
+        heading("currency_code", "currency"),
+        heading("amount_a", "USD a"),
+        heading("amount_b", "USD b"),
+        heading("change_percent", "change %"),
+    ];
+    let mut text = format!("a = {}, b = {}\n", a.id, b.id);
+    let titles = [
+        (List::Changed, "changed"),
+        (List::Added, "added"),
+        (List::Removed, "removed"),
+        (List::NotObserved, "not observed: the scope is not complete on one side"),
+    ];
+    for (list, title) in titles {
+        let rows = diff.list(list)?;
+        for (is_unconfirmed, note) in [(false, ""), (true, ", unconfirmed: one crawl alone lacks them")] {
+            let part = rows.clone().lazy().filter(col("is_unconfirmed").eq(lit(is_unconfirmed))).collect()?;
+            if !is_unconfirmed || part.height() > 0 {
+                let _ = writeln!(text, "\n{title}{note}: {}", part.height());
+            }
+            if part.height() > 0 {
+                text.push_str(&print::rows(&part, &HEADINGS, Format::Table)?);
+            }
+        }
+    }
+    let rates = diff.list(List::ExchangeRate)?;
+    let _ = writeln!(text, "\nexchange rates that moved: {}", rates.height());
+    if rates.height() > 0 {
+        text.push_str(&print::rows(&rates, &RATES, Format::Table)?);
+    }
+    Ok(text)
+}
+
+async fn providers(args: &Listing) -> Result<Said, Failed> {
+    let output = args.dataset.output.as_path();
+    let snapshots = read::snapshots(output).await?;
+    let coverage = read::coverage(output, &snapshots).await?;
+    let manifests: Vec<_> = ALL.iter().map(|scraper| scraper.manifest()).collect();
+    let mut columns = Columns::new(manifests.len());
+    columns.texts("provider", manifests.iter().map(|manifest| Some(manifest.provider.as_str())));
+    columns.texts("name", manifests.iter().map(|manifest| Some(manifest.name.as_str())));
+    columns.texts("source", manifests.iter().map(|manifest| Some(manifest.source.as_str())));
+    columns.texts(
+        "currency",
+        manifests.iter().map(|manifest| manifest.published.as_ref().map(|published| published.currency_code.as_str())),
+    );
+    columns.texts("key", manifests.iter().map(|manifest| manifest.fetch.key_env.as_deref()));
+    columns.texts("terms", manifests.iter().map(|manifest| Some(manifest.terms.word())));
+    columns.dates("terms_checked_on", manifests.iter().map(|manifest| manifest.terms_checked_on));
+    columns.texts("terms_note", manifests.iter().map(|manifest| Some(manifest.terms_note.as_str())));
+    columns.texts("homepage", manifests.iter().map(|manifest| Some(manifest.homepage.as_str())));
+    let last: PolarsResult<Vec<_>> = manifests.iter().map(|manifest| last_status(&coverage, &manifest.provider)).collect();
+    let last = last?;
+    columns.texts("last_snapshot", last.iter().map(|last| last.as_ref().map(|(id, _)| id.as_str())));
+    columns.texts("last_status", last.iter().map(|last| last.as_ref().map(|(_, status)| status.as_str())));
+    const HEADINGS: [Heading; 7] = [
+        heading("provider", "provider"),
+        heading("source", "source"),
+        heading("currency", "currency"),
+        heading("key", "key"),
+        heading("terms", "terms"),
+        heading("last_snapshot", "last snapshot"),
+        heading("last_status", "status"),
+    ];
+    Ok(good(print::rows(&columns.finish()?, &HEADINGS, args.printing.format)?))
+}
+
+/// The newest snapshot a provider was tried in, and how it went.
+fn last_status(coverage: &DataFrame, provider: &str) -> PolarsResult<Option<(String, String)>> {
+    let of_provider = coverage.clone().lazy().filter(col("provider").eq(lit(provider)));
+    let newest = of_provider.clone().select([col("snapshot_id").max()]).collect()?;
+    let Cell::Text(id) = Cell::at(&newest, "snapshot_id", 0)? else { return Ok(None) };
+    let rows = of_provider.filter(col("snapshot_id").eq(lit(id.as_str()))).collect()?;
+    let complete = rows.column("status")?.str()?.iter().filter(|status| *status == Some("complete")).count();
+    let status = match (complete, rows.height()) {
+        (complete, all) if complete == all => "complete",
+        (0, _) => "failed or skipped",
+        _ => "partial",
+    };
+    Ok(Some((id, status.to_owned())))
+}
+
+fn parse(args: &Parse) -> Result<Said, Failed> {
+    let scraper = *run::providers(std::slice::from_ref(&args.provider))?.first().expect("the provider exists");
+    let at = args.at.map_or_else(chrono::Utc::now, |at| at);
+    let mut pages = Vec::new();
+    for file in &args.files {
+        pages.push(source::page_of(file, at).map_err(|error| Failed::new(Exit::Usage, "", &error))?);
+    }
+    let parsed = scraper.parse(&pages).map_err(|error| shape(&error, &args.provider))?;
+    let talk = parse_talk(&parsed);
+    let rows = if parsed.offers.is_empty() { rate_rows(&parsed)? } else { offer_rows(scraper, &pages, &parsed, at)? };
+    let headings: &[Heading] = if parsed.offers.is_empty() { &RATE_HEADINGS } else { &query::HEADINGS };
+    let data = print::rows(&rows, headings, args.printing.format)?;
+    Ok(Said { data, talk: Some(talk), exit: Exit::Good })
+}
+
+const RATE_HEADINGS: [Heading; 3] =
+    [heading("rate_date", "day"), heading("currency_code", "currency"), heading("units_per_eur", "units per EUR")];
+
+fn shape(error: &ScrapeError, provider: &str) -> Failed {
+    let help =
+        format!("the parser is scrapers/{provider}/mod.rs; the facts about the page are in scrapers/{provider}/manifest.toml");
+    Failed::new(Exit::Refused, "read the pages", error).with_help(&help)
+}
+
+fn parse_talk(parsed: &Parsed) -> String {
+    let mut talk = String::new();
+    for skipped in &parsed.skipped {
+        let _ = writeln!(talk, "skipped {} ({} {}): {}", skipped.label, skipped.place.page, skipped.place.at, skipped.reason);
+    }
+    for (reason, rows) in &parsed.out_of_scope {
+        let _ = writeln!(talk, "left out {rows} rows: {reason}");
+    }
+    for field in &parsed.unread_fields {
+        let _ = writeln!(talk, "field `{field}` is new: nobody reads it");
+    }
+    let _ = writeln!(talk, "{} offers, {} rates, {} rows skipped", parsed.offers.len(), parsed.rates.len(), parsed.skipped.len());
+    talk
+}
+
+fn offer_rows(
+    scraper: &'static dyn Scraper,
+    pages: &[Page],
+    parsed: &Parsed,
+    at: chrono::DateTime<chrono::Utc>,
+) -> PolarsResult<DataFrame> {
+    let observe = |offer: &PublishedOffer| {
+        let page = pages.iter().find(|page| page.name == offer.place.page).expect("a parser names only pages it was given");
+        Observed {
+            manifest: scraper.manifest(),
+            scope: page.scope.clone(),
+            source_url: page.url.clone(),
+            raw_sha256: page.sha256.clone(),
+            observed_at: at,
+            offer: offer.clone(),
+        }
+    };
+    let observed: Vec<Observed> = parsed.offers.iter().map(observe).collect();
+    let rows = normalise(SnapshotId::at(at), &observed, &frame::empty(&RATES))?;
+    let reason = col(crate::normalise::HELD_BACK).alias("held_back");
+    rows.0
+        .lazy()
+        .with_column(col("instance_type").fill_null(col("offer_label")).alias("instance_type"))
+        .with_column(reason)
+        .drop(by_name([crate::normalise::HELD_BACK], true, false))
+        .collect()
+}
+
+fn rate_rows(parsed: &Parsed) -> PolarsResult<DataFrame> {
+    let mut columns = Columns::new(parsed.rates.len());
+    columns.dates("rate_date", parsed.rates.iter().map(|rate| Some(rate.date)));
+    columns.texts("currency_code", parsed.rates.iter().map(|rate| Some(rate.currency_code.as_str())));
+    columns.decimals("units_per_eur", parsed.rates.iter().map(|rate| Some(rate.units_per_eur)))?;
+    columns.finish()
+}
