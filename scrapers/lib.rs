@@ -7,6 +7,7 @@ pub mod json;
 pub mod manifest;
 pub mod money;
 pub mod recordings;
+pub mod refusal;
 
 mod azure;
 mod ecb;

@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn decimals_are_exact_or_refused() {
         let mut columns = Columns::new(2);
-        columns.decimals("amount", [Some(Decimal::new(143_204_17, 5)), None].into_iter()).expect("twelve digits are enough");
+        columns.decimals("amount", [Some(Decimal::new(14_320_417, 5)), None].into_iter()).expect("twelve digits are enough");
         let frame = columns.finish().expect("one column");
         assert_eq!(Cell::at(&frame, "amount", 0).expect("a cell"), Cell::Number("143.20417".to_owned()));
         assert_eq!(Cell::at(&frame, "amount", 1).expect("a cell"), Cell::Null);

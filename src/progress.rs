@@ -51,8 +51,8 @@ impl Bar {
     /// Pages done, pages known, bytes so far.
     pub fn update(&self, done: usize, known: usize, bytes: u64) {
         if let Some(bar) = &self.bar {
-            bar.set_length(u64::try_from(known).map_or(u64::MAX, |known| known));
-            bar.set_position(u64::try_from(done).map_or(u64::MAX, |done| done));
+            bar.set_length(u64::try_from(known).unwrap_or(u64::MAX));
+            bar.set_position(u64::try_from(done).unwrap_or(u64::MAX));
             bar.set_message(HumanBytes(bytes).to_string());
         }
     }

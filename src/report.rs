@@ -135,7 +135,7 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
     let output = args.dataset.output.as_path();
     let mut data = print::rows(&provider_rows(&night.record.providers)?, &PROVIDER_HEADINGS, Format::Table)?;
     for provider in night.record.providers.iter().filter(|provider| provider.reason.is_some()) {
-        let reason = provider.reason.as_deref().map_or("", |reason| reason);
+        let reason = provider.reason.as_deref().unwrap_or_default();
         let more = match provider.scopes - provider.scopes_complete {
             0 | 1 => String::new(),
             missing => format!(" ({missing} scopes missing)"),
@@ -253,7 +253,7 @@ async fn snapshots(args: &Listing) -> Result<Said, Failed> {
     let count = |number: usize| i64::try_from(number).ok();
     columns.longs("version", snapshots.iter().map(|snapshot| count(snapshot.version)));
     columns.strings("snapshot_id", snapshots.iter().map(|snapshot| Some(snapshot.id.to_string())));
-    columns.longs("offers", snapshots.iter().map(|snapshot| count(snapshot.rows())));
+    columns.longs("offers", snapshots.iter().map(|snapshot| snapshot.rows().and_then(count)));
     for (column, status) in [("providers_complete", "complete"), ("scopes_failed", "failed"), ("scopes_skipped", "skipped")] {
         let names: PolarsResult<Vec<String>> = snapshots.iter().map(|snapshot| list(status, &snapshot.id.to_string())).collect();
         columns.strings(column, names?.into_iter().map(|names| if names.is_empty() { None } else { Some(names) }));
@@ -289,7 +289,8 @@ async fn offers(args: &Offers) -> Result<Said, Failed> {
     let snapshot = read::choose(&snapshots, &args.snapshot)?;
     let rows = query::offers(read::offers(snapshot)?, args)?;
     let data = print::rows(&rows, &query::HEADINGS, args.printing.format)?;
-    let talk = format!("{} of {} offers of snapshot {}\n", rows.height(), snapshot.rows(), snapshot.id);
+    let all = snapshot.rows().map_or_else(|| "?".to_owned(), |rows| rows.to_string());
+    let talk = format!("{} of {all} offers of snapshot {}\n", rows.height(), snapshot.id);
     Ok(Said { data, talk: Some(talk), exit: Exit::Good })
 }
 
@@ -404,7 +405,7 @@ fn last_status(coverage: &DataFrame, provider: &str) -> PolarsResult<Option<(Str
 
 fn parse(args: &Parse) -> Result<Said, Failed> {
     let scraper = *run::providers(std::slice::from_ref(&args.provider))?.first().expect("the provider exists");
-    let at = args.at.map_or_else(chrono::Utc::now, |at| at);
+    let at = args.at.unwrap_or_else(chrono::Utc::now);
     let mut pages = Vec::new();
     for file in &args.files {
         pages.push(source::page_of(file, at).map_err(|error| Failed::new(Exit::Usage, "", &error))?);

@@ -120,7 +120,7 @@ fn time_of(args: &Collect, scrapers: &[&'static dyn Scraper], now: DateTime<Utc>
             .map(|recording| recording.receipt.observed_at)
             .max()
     };
-    args.at.or_else(|| if args.recorded { recorded() } else { None }).map_or(now, |at| at)
+    args.at.or_else(|| if args.recorded { recorded() } else { None }).unwrap_or(now)
 }
 
 async fn deliver(
@@ -193,8 +193,8 @@ async fn known_rates(
     observed: &[Observed],
     rates: &[Rate],
 ) -> Result<polars::frame::DataFrame, RunError> {
-    let first = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).min().map_or(snapshot.date(), |day| day);
-    let last = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).max().map_or(snapshot.date(), |day| day);
+    let first = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).min().unwrap_or(snapshot.date());
+    let last = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).max().unwrap_or(snapshot.date());
     // Older rates than a week are not used; one week more is read so that they are told apart from missing ones.
     let first = first - chrono::Days::new(2 * RATE_AGE_DAYS_MAX);
     let known = read::rates(output, first, last).await?;

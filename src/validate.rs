@@ -160,7 +160,7 @@ pub fn validate(night: &Normalised, gathered: &[Gathered]) -> PolarsResult<Verdi
     let (rows, held_back) = quarantine(rows, &mut findings)?;
     let mut coverage: Vec<ScopeCoverage> = gathered.iter().flat_map(Gathered::coverage).collect();
     for scope in &mut coverage {
-        scope.quarantined = held_back.get(&(scope.provider.clone(), scope.scope.clone())).copied().map_or(0, |rows| rows);
+        scope.quarantined = held_back.get(&(scope.provider.clone(), scope.scope.clone())).map_or(0, |rows| *rows);
         if let Some(counted) = rows_of(&rows, scope)? {
             scope.rows = counted;
         }

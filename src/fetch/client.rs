@@ -224,7 +224,7 @@ impl Client {
                     (Some(_), Some(asked_for)) if asked_for > RETRY_AFTER_MAX => {
                         return Err(FetchError::RateLimited { page: request.name.clone(), wait_seconds: asked_for.as_secs() });
                     }
-                    (Some(own), asked_for) => tokio::time::sleep(asked_for.map_or(own, |asked_for| asked_for)).await,
+                    (Some(own), asked_for) => tokio::time::sleep(asked_for.unwrap_or(own)).await,
                 },
             }
         }
@@ -237,7 +237,7 @@ impl Client {
                 .http
                 .post(url.clone())
                 .header("Content-Type", "application/json; charset=UTF-8")
-                .body(request.body.clone().map_or_else(String::new, |body| body)),
+                .body(request.body.as_ref().map_or_else(String::new, String::clone)),
         };
         let response = ask.send().await.map_err(|error| self.trouble(request, url, &error))?;
         let status = response.status();
@@ -323,7 +323,7 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
         return Some(Duration::from_secs(seconds));
     }
     let until = httpdate::parse_http_date(text).ok()?;
-    Some(until.duration_since(now).map_or(Duration::ZERO, |wait| wait))
+    Some(until.duration_since(now).unwrap_or(Duration::ZERO))
 }
 
 #[cfg(test)]

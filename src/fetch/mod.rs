@@ -22,11 +22,14 @@ pub use client::{Client, FetchError};
 /// Hosts' turns: one request at a time to a host, and not before its pause is over.
 #[derive(Debug, Default, Clone)]
 pub struct Turns {
-    by_host: Arc<Mutex<HashMap<String, Arc<Mutex<Option<Instant>>>>>>,
+    by_host: Arc<Mutex<HashMap<String, Turn>>>,
 }
 
+/// When the host was last asked; held while it is asked.
+type Turn = Arc<Mutex<Option<Instant>>>;
+
 impl Turns {
-    async fn of(&self, host: &str) -> Arc<Mutex<Option<Instant>>> {
+    async fn of(&self, host: &str) -> Turn {
         Arc::clone(self.by_host.lock().await.entry(host.to_owned()).or_default())
     }
 }

@@ -91,7 +91,7 @@ impl Log {
     /// Newest version of the table.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
-        self.delta.version().and_then(|version| u64::try_from(version).ok())
+        self.delta.version()
     }
 
     /// The files of the table, oldest snapshot first.

@@ -23,10 +23,10 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Offers in it.
+    /// Offers in it, as the log says; `None` when it does not.
     #[must_use]
-    pub fn rows(&self) -> usize {
-        self.file.rows.map_or(0, |rows| rows)
+    pub const fn rows(&self) -> Option<usize> {
+        self.file.rows
     }
 }
 
