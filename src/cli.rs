@@ -171,7 +171,7 @@ pub struct Parse {
 pub struct Record {
     /// The provider
     pub provider: String,
-    /// Where to put PROVIDER/DATE/
+    /// Where to put PROVIDER/fixtures/DATE/
     #[arg(long, value_name = "DIR", default_value = "recordings")]
     pub into: PathBuf,
     /// Address or mail that the provider can write to; stands in the User-Agent

@@ -68,7 +68,8 @@ impl Bar {
         };
         match &self.bar {
             Some(bar) => bar.finish_with_message(outcome),
-            None if self.is_talkative => eprintln!("{:>14}: {outcome}", self.provider),
+            // What failed altogether is told with its reason when the night is over.
+            None if self.is_talkative && !delivery.pages.is_empty() => eprintln!("{:>14}: {outcome}", self.provider),
             None => {}
         }
     }

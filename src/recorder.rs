@@ -53,7 +53,7 @@ pub async fn record(args: &Record) -> Result<String, RecordError> {
     }
     let client = Client::new(args.contact.as_deref()).map_err(RunError::Client)?;
     let at = Utc::now();
-    let folder: PathBuf = args.into.join(&args.provider).join(at.format("%Y-%m-%d").to_string());
+    let folder: PathBuf = args.into.join(&args.provider).join("fixtures").join(at.format("%Y-%m-%d").to_string());
     let scratch = folder.join(".archive");
     let delivery = fetch_provider(&client, &Turns::default(), &Archive::below(&scratch), scraper, &|_, _, _| {}).await;
     let failures: Vec<String> =

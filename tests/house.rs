@@ -1,0 +1,182 @@
+//! The rules of this house that a machine can check.
+//!
+//! With `GPULEDGER_BLESS=1` in the environment the generated files and tables are written instead of compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpuledger::normalise::gpu::GpuModels;
+use gpuledger::normalise::region::Regions;
+use gpuledger::offer::TABLES;
+use gpuledger_scrapers::ALL;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compares a generated text with a file, or writes it.
+fn hold(file: &str, text: &str) {
+    let path = root().join(file);
+    if std::env::var_os("GPULEDGER_BLESS").is_some() {
+        fs::create_dir_all(path.parent().expect("files stand in folders")).expect("the folder can be made");
+        fs::write(&path, text).expect("the file can be written");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
+    assert_eq!(
+        found, text,
+        "{file} is not what the program says; run the test once with GPULEDGER_BLESS=1 and read the difference"
+    );
+}
+
+/// The README with a generated part between its marks.
+fn hold_in_readme(mark: &str, part: &str) {
+    let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");
+    let (begin, end) = (format!("<!-- {mark}:begin -->"), format!("<!-- {mark}:end -->"));
+    let (before, rest) = readme.split_once(&begin).expect("the README has the mark");
+    let (_, after) = rest.split_once(&end).expect("the README has the closing mark");
+    hold("README.md", &format!("{before}{begin}\n{part}{end}{after}"));
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder can be read") {
+        let path = entry.expect("the entry can be read").path();
+        let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            files_below(&path, found);
+        } else if path.is_file() {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_schema_files_say_what_the_program_says() {
+    for table in TABLES {
+        hold(&format!("output/schema/{}.v1.toml", table.name), &table.schema_toml());
+    }
+}
+
+#[test]
+fn every_column_has_a_unit_a_meaning_and_an_example() {
+    for table in TABLES {
+        for column in table.columns {
+            assert!(
+                !column.unit.is_empty() && column.meaning.ends_with('.') && !column.example.is_empty(),
+                "{} {}",
+                table.name,
+                column.name
+            );
+        }
+        for name in table.order.iter().chain(table.bounds) {
+            assert!(table.columns.iter().any(|column| column.name == *name), "{} has no column {name}", table.name);
+        }
+    }
+}
+
+#[test]
+fn the_readme_lists_the_providers_of_the_manifests_and_ten_rows_of_the_recorded_night() {
+    let mut table = String::from("| provider | what is read | currency | key | terms | recording |\n|---|---|---|---|---|---|\n");
+    for scraper in ALL {
+        let manifest = scraper.manifest();
+        let currency = manifest.published.as_ref().map_or("–", |published| published.currency_code.as_str());
+        let key = manifest.fetch.key_env.as_deref().map_or("not needed", |key| key);
+        let recording = gpuledger_scrapers::recordings::newest(&manifest.provider).expect("every provider has a recording");
+        let origin = format!("{:?}", recording.receipt.origin).to_lowercase();
+        let name = format!("[{}]({})", manifest.provider, manifest.homepage);
+        let (source, terms, case) = (&manifest.source, manifest.terms.word(), recording.case);
+        table += &format!("| {name} | {source} | {currency} | {key} | {terms} | {origin}, {case} |\n");
+    }
+    hold_in_readme("providers", &table);
+
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
+        let output = command.args(args).arg("--output").arg(folder.path()).output().expect("the program runs");
+        String::from_utf8(output.stdout).expect("it prints text")
+    };
+    run(&["collect", "--recorded"]);
+    let models = "on_demand,spot,reserved";
+    let rows = run(&["offers", "--gpu", "h100", "--os", "linux", "--pricing-model", models, "--limit", "10"]);
+    hold_in_readme("sample", &format!("```text\n{rows}```\n"));
+}
+
+#[test]
+fn every_folder_of_the_collection_is_registered() {
+    let registered: Vec<&str> = ALL.iter().map(|scraper| scraper.manifest().provider.as_str()).collect();
+    for entry in fs::read_dir(root().join("scrapers")).expect("the collection can be read") {
+        let path = entry.expect("the entry can be read").path();
+        let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
+        if path.is_dir() && !name.starts_with('_') && name != "target" {
+            assert!(registered.contains(&name.as_str()), "scrapers/{name} is not in the registry");
+        }
+    }
+}
+
+#[test]
+fn the_template_has_a_manifest_that_reads() {
+    let text = fs::read_to_string(root().join("scrapers/_template/manifest.toml")).expect("there is a template");
+    gpuledger_scrapers::manifest::Manifest::parse(&text).expect("the template's manifest reads");
+}
+
+#[test]
+fn every_label_and_region_of_a_manifest_leads_somewhere() {
+    for scraper in ALL {
+        let manifest = scraper.manifest();
+        for target in manifest.labels.values() {
+            assert!(GpuModels::built_in().get(target).is_some(), "{}: label target `{target}` is no model", manifest.provider);
+        }
+        for (region, code) in &manifest.regions {
+            assert!(Regions::built_in().place(code).is_some(), "{}: {region} = `{code}` is no place", manifest.provider);
+        }
+    }
+}
+
+#[test]
+fn the_collection_knows_no_network_runtime_or_data_frame() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "gpuledger-scrapers", "--edges", "normal", "--prefix", "none", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).expect("cargo prints text");
+    for line in tree.lines() {
+        let name = line.split(' ').next().expect("a line has a first word");
+        assert!(
+            !["reqwest", "hyper", "tokio", "clap", "anyhow", "ureq"].contains(&name) && !name.starts_with("polars"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn no_provider_is_named_in_the_pipeline() {
+    let mut files = Vec::new();
+    files_below(&root().join("src"), &mut files);
+    for file in files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "rs")) {
+        // The examples of columns are documentation; rates have one source, which is the rule itself.
+        let name = file.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        if name == "offer.rs" {
+            continue;
+        }
+        let text = fs::read_to_string(file).expect("the file can be read");
+        let code = text.split("#[cfg(test)]").next().expect("a text has a first part");
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            for scraper in ALL.iter().filter(|scraper| scraper.manifest().published.is_some()) {
+                let quoted = format!("\"{}\"", scraper.manifest().provider);
+                assert!(!line.contains(&quoted), "{} names {quoted}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_source_file_is_longer_than_500_lines() {
+    let mut files = Vec::new();
+    files_below(root(), &mut files);
+    for file in files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "rs")) {
+        let lines = fs::read_to_string(file).expect("the file can be read").lines().count();
+        assert!(lines <= 500, "{} has {lines} lines", file.display());
+    }
+}
