@@ -126,7 +126,7 @@ pub struct Offers {
     #[arg(long, value_name = "USD")]
     pub max_price: Option<f64>,
     /// Order: price, -price, memory, provider, region or any column
-    #[arg(long, default_value = "price")]
+    #[arg(long, default_value = "price", allow_hyphen_values = true)]
     pub sort: String,
     /// At most so many rows
     #[arg(long, default_value_t = 50)]
