@@ -159,6 +159,25 @@ impl Archive {
     }
 }
 
+/// Removes the drafts that a run left when it died. Only the holder of the dataset's lock may do so.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn clear_drafts(folder: &Path) -> Result<(), ArchiveError> {
+    let io = |source| ArchiveError::Io { path: folder.to_owned(), source };
+    for entry in fs::read_dir(folder).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if entry.file_type().map_err(io)?.is_dir() {
+            clear_drafts(&path)?;
+        } else if name.starts_with('.') && name.ends_with(".part") {
+            fs::remove_file(&path).map_err(|source| ArchiveError::Io { path: path.clone(), source })?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes a file so that it is whole or not there: to a neighbour first, onto the disk, then in place.
 ///
 /// # Errors

@@ -150,6 +150,12 @@ pub fn keep(output: &Path, snapshot: SnapshotId, record: &RunRecord, findings: &
     write_whole(&runs.join(format!("{snapshot}.json")), &text)
 }
 
+/// Whether a night's record is there. It is written last, so a run that died may have left none.
+#[must_use]
+pub fn is_kept(output: &Path, snapshot: SnapshotId) -> bool {
+    output.join("runs").join(format!("{snapshot}.json")).exists()
+}
+
 fn findings_bytes(snapshot: SnapshotId, findings: &[Finding]) -> PolarsResult<Vec<u8>> {
     let id = snapshot.to_string();
     let mut columns = Columns::new(findings.len());

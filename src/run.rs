@@ -13,7 +13,7 @@ use gpuledger_scrapers::manifest::TermsOfUse;
 use gpuledger_scrapers::recordings;
 use polars::prelude::PolarsError;
 
-use crate::archive::{Archive, ArchiveError};
+use crate::archive::{Archive, ArchiveError, clear_drafts};
 use crate::cli::Collect;
 use crate::exit::Exit;
 use crate::fetch::{Client, Turns, fetch_provider};
@@ -95,10 +95,13 @@ pub async fn collect(args: &Collect) -> Result<Night, RunError> {
     let snapshot = SnapshotId::at(time_of(args, &scrapers, started_at));
     let output = args.dataset.output.as_path();
     let _lock = lock::take(output)?;
+    clear_drafts(output)?;
     let archive = Archive::below(output);
+    let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
 
     let deliveries = deliver(args, &scrapers, snapshot, &archive).await?;
-    for delivery in &deliveries {
+    // A published night keeps the receipts of the pages that it was made of.
+    for delivery in deliveries.iter().filter(|_| !is_published) {
         let receipts: Vec<_> = delivery.pages.iter().map(|(receipt, _)| receipt.clone()).collect();
         archive.keep_receipts(snapshot, &delivery.scraper.manifest().provider, &receipts)?;
     }
@@ -108,7 +111,7 @@ pub async fn collect(args: &Collect) -> Result<Night, RunError> {
     let known_rates = known_rates(output, snapshot, &observed, &rates).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
     let verdict = validate(&normalised, &gathered)?;
-    conclude(output, snapshot, started_at, verdict, &rates).await
+    conclude(output, snapshot, started_at, verdict, &rates, is_published).await
 }
 
 /// The time a night is of: as asked, or that of the recordings, or now.
@@ -213,6 +216,7 @@ async fn conclude(
     started_at: DateTime<Utc>,
     verdict: Verdict,
     rates: &[Rate],
+    is_published: bool,
 ) -> Result<Night, RunError> {
     let providers = record::providers(&verdict.coverage);
     let is_whole = providers.iter().all(|provider| provider.status == "complete");
@@ -238,8 +242,8 @@ async fn conclude(
         providers,
         findings: record::count(&verdict.findings),
     };
-    // A night that was there already keeps the record of the run that published it.
-    if outcome != "already_published" {
+    // A night that was there already keeps the record of the run that published it, unless that run died before it wrote one.
+    if !is_published || (outcome == "already_published" && !record::is_kept(output, snapshot)) {
         record::keep(output, snapshot, &record, &verdict.findings)?;
     }
     Ok(Night { snapshot, exit, record, findings: verdict.findings })

@@ -163,10 +163,13 @@ impl Client {
     pub fn with_first_wait(contact: Option<&str>, first_wait: Duration) -> Result<Self, String> {
         // Redirects stay on the host that was asked: a price list that moved is a change for a person to see.
         let same_host = redirect::Policy::custom(|attempt| {
-            let first = attempt.previous().first().and_then(|url| url.host_str().map(str::to_owned));
+            let is_at_home = attempt.previous().first().is_some_and(|first| {
+                first.host_str() == attempt.url().host_str()
+                    && (first.scheme() == attempt.url().scheme() || attempt.url().scheme() == "https")
+            });
             if attempt.previous().len() > 5 {
                 attempt.error("more than five redirects")
-            } else if attempt.url().host_str().map(str::to_owned) == first {
+            } else if is_at_home {
                 attempt.follow()
             } else {
                 let to = attempt.url().to_string();

@@ -52,7 +52,7 @@ pub async fn fetch_provider(
     let mut asked: HashSet<(String, Option<String>)> = HashSet::new();
     let mut lost_scopes: HashSet<String> = HashSet::new();
     let mut bytes = 0;
-    let mut unreachable: Option<String> = None;
+    let mut unreachable: HashMap<String, String> = HashMap::new();
     while let Some(request) = waiting.pop_front() {
         // A scope that lost a page is absent tonight, so its other pages need not be asked for.
         if lost_scopes.contains(&request.scope) {
@@ -63,7 +63,7 @@ pub async fn fetch_provider(
             delivery.failures.push(Failure { scope: request.scope.clone(), code: code.to_owned(), reason, is_skip: false });
         };
         // A host that cannot be reached at all is not tried again for each of its scopes.
-        if let Some(reason) = &unreachable {
+        if let Some(reason) = host_of(&request).and_then(|host| unreachable.get(&host)) {
             lose("not_connected", reason.clone());
             continue;
         }
@@ -88,8 +88,10 @@ pub async fn fetch_provider(
                 delivery.pages.push((receipt, page));
             }
             Err(error) => {
-                if matches!(error, FetchError::NotConnected { .. }) {
-                    unreachable = Some(error.to_string());
+                if let FetchError::NotConnected { .. } = error
+                    && let Some(host) = host_of(&request)
+                {
+                    unreachable.insert(host, error.to_string());
                 }
                 lose(error.code(), error.to_string());
             }
@@ -98,6 +100,10 @@ pub async fn fetch_provider(
     }
     delivery.seconds = started.elapsed().as_secs_f64();
     delivery
+}
+
+fn host_of(request: &PageRequest) -> Option<String> {
+    Url::parse(&request.url).ok()?.host_str().map(str::to_owned)
 }
 
 async fn fetch_page(

@@ -5,6 +5,7 @@ Run with the readers of `requirements.txt` installed. `GPULEDGER_BIN` names the 
 
 import datetime as dt
 import json
+import logging
 import math
 import os
 import re
@@ -53,7 +54,9 @@ def attempt(name, action):
     """Runs a step whose failure must not hide the others."""
     try:
         return action()
-    except Exception as error:  # noqa: BLE001
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of a reader's native half is no Exception
         check(name, False, f"{type(error).__name__}: {error}")
         return None
 
@@ -123,7 +126,7 @@ def from_daft(frame):
     return types, from_arrow(frame.to_arrow())[1]
 
 
-# Places of a table: (files as a glob, directory). The first three columns of the comparison read files, the last two the log.
+# How each reader opens a table, given its files as a glob and its directory; and whether it goes by the Delta log.
 READERS = {
     "polars": (lambda files, place: from_polars(pl.read_parquet(files)), False),
     "pandas": (lambda files, place: from_pandas(pd.read_parquet(place)), False),
@@ -149,9 +152,6 @@ DAY_FILTERS = {
     "daft": lambda files, place, day: from_daft(daft.read_parquet(files).where(daft.col("snapshot_date") == day)),
     "polars scan_delta": lambda files, place, day: from_polars(pl.scan_delta(place).filter(pl.col("snapshot_date") == day).collect()),
     "deltalake": lambda files, place, day: from_arrow(DeltaTable(place).to_pyarrow_table(filters=[("snapshot_date", "=", day)])),
-    "deltalake partitions": lambda files, place, day: from_arrow(
-        DeltaTable(place).to_pyarrow_table(partitions=[("snapshot_date", "=", str(day))])
-    ),
     "daft read_deltalake": lambda files, place, day: from_daft(daft.read_deltalake(place).where(daft.col("snapshot_date") == day)),
 }
 
@@ -409,6 +409,7 @@ def spark(root, count, amounts):
 
 def main():
     os.environ.update(QUIET)
+    logging.getLogger("daft").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="gpuledger-readers-") as directory:
         directory = Path(directory)
         root = directory / "output"

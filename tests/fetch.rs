@@ -1,0 +1,500 @@
+//! Fetching against a server on this machine: retries, limits, robots.txt, and what a lost page costs.
+//!
+//! The source is a small one made here: a page leads to another where it has a line `next /path`. Whenever it is shown a
+//! page it looks the bytes up in the archive first, so every test also shows that they were kept before they were read.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use gpuledger::archive::Archive;
+use gpuledger::fetch::{Client, Turns, fetch_provider};
+use gpuledger::gather::{Delivery, gather};
+use gpuledger_scrapers::contract::{Method, Page, PageRequest, Parsed, ScrapeError, Scraper};
+use gpuledger_scrapers::manifest::Manifest;
+use gpuledger_scrapers::sha256;
+use tempfile::TempDir;
+use wiremock::matchers::path;
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
+
+/// A source whose pages say in plain text what follows.
+struct Shop {
+    manifest: &'static Manifest,
+    folder: TempDir,
+}
+
+impl Shop {
+    fn archive(&self) -> Archive {
+        Archive::below(self.folder.path())
+    }
+}
+
+impl Scraper for Shop {
+    fn manifest(&self) -> &'static Manifest {
+        self.manifest
+    }
+
+    fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
+        let kept = self.archive().read(&page.sha256).expect("a page is archived before anything reads it");
+        assert_eq!(kept, page.body);
+        let base = self.manifest.homepage.as_str();
+        let request = |path: &str| PageRequest {
+            name: path.to_owned(),
+            scope: page.scope.clone(),
+            url: format!("{base}{path}"),
+            method: Method::Get,
+            body: None,
+        };
+        Ok(page.text()?.lines().filter_map(|line| line.strip_prefix("next ")).map(request).collect())
+    }
+
+    fn parse(&self, _pages: &[Page]) -> Result<Parsed, ScrapeError> {
+        Ok(Parsed::default())
+    }
+}
+
+const LIMITS: &str = "timeout_s = 5\nmax_body_mib = 1\nmax_pages = 20";
+
+/// A shop of pages with a scope each; a page is a path of the server or a whole address.
+fn shop(server: &str, limits: &str, pages: &[(&str, &str)]) -> &'static Shop {
+    let mut text = format!(
+        "provider = 'shop'\nname = 'Shop'\nsource = 'pages of a test'\nhomepage = '{server}'\nsite = 'global'\n\
+         source_kind = 'vendor_api'\nscraper_version = 1\nterms = 'open'\nterms_note = 'ours'\n\
+         [fetch]\nmin_interval_ms = 1\n{limits}\n"
+    );
+    for (scope, page) in pages {
+        let url = if page.starts_with('/') { format!("{server}{page}") } else { (*page).to_owned() };
+        text.push_str(&format!("[[page]]\nname = '{page}'\nurl = '{url}'\nscope = '{scope}'\n"));
+    }
+    let manifest = Box::leak(Box::new(Manifest::parse(&text).expect("the manifest reads")));
+    Box::leak(Box::new(Shop { manifest, folder: tempfile::tempdir().expect("there is room for a folder") }))
+}
+
+fn client() -> Client {
+    Client::with_first_wait(None, Duration::from_millis(1)).expect("a client can be made")
+}
+
+async fn fetch(shop: &'static Shop) -> Delivery {
+    fetch_provider(&client(), &Turns::default(), &shop.archive(), shop, &|_, _, _| {}).await
+}
+
+fn failures(delivery: &Delivery) -> Vec<(&str, &str)> {
+    delivery.failures.iter().map(|failure| (failure.scope.as_str(), failure.code.as_str())).collect()
+}
+
+fn pages(delivery: &Delivery) -> Vec<&str> {
+    delivery.pages.iter().map(|(_, page)| page.name.as_str()).collect()
+}
+
+fn bodies(delivery: &Delivery) -> Vec<&[u8]> {
+    delivery.pages.iter().map(|(_, page)| page.body.as_slice()).collect()
+}
+
+/// The paths a server was asked for, in order, robots.txt apart.
+async fn asked(server: &MockServer) -> Vec<String> {
+    let paths = all_asked(server).await;
+    paths.into_iter().filter(|path| path != "/robots.txt").collect()
+}
+
+async fn all_asked(server: &MockServer) -> Vec<String> {
+    let requests = server.received_requests().await.expect("the server keeps its requests");
+    requests.iter().map(|request| request.url.path().to_owned()).collect()
+}
+
+/// A server with a page at each path.
+async fn server(pages: &[(&str, &str)]) -> MockServer {
+    let server = MockServer::start().await;
+    for (at, body) in pages {
+        answer(&server, at, ResponseTemplate::new(200).set_body_string(*body)).await;
+    }
+    server
+}
+
+async fn answer(server: &MockServer, at: &str, response: ResponseTemplate) {
+    Mock::given(path(at)).respond_with(response).mount(server).await;
+}
+
+async fn answer_first(server: &MockServer, at: &str, times: u64, response: ResponseTemplate) {
+    Mock::given(path(at)).respond_with(response).up_to_n_times(times).with_priority(1).mount(server).await;
+}
+
+/// Paths a hand-written server was asked for, robots.txt apart.
+type Asked = Arc<Mutex<Vec<String>>>;
+
+/// A server for what a well-behaved one does not do. It has no robots.txt, closes after every answer and ends after 64.
+fn rough_server(answer: impl Fn(usize, &mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> (String, Asked) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = format!("http://{}", listener.local_addr().expect("it has an address"));
+    let (asked, answer) = (Asked::default(), Arc::new(answer));
+    let seen = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(64) {
+            let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
+            std::thread::spawn(move || -> io::Result<()> {
+                let mut stream = stream?;
+                let path = path_of(&mut stream)?;
+                if path == "/robots.txt" {
+                    return stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                }
+                let tries = {
+                    let mut seen = seen.lock().expect("nobody panics while holding this lock");
+                    seen.push(path);
+                    seen.len()
+                };
+                answer(tries, &mut stream)
+            });
+        }
+    });
+    (address, asked)
+}
+
+fn path_of(stream: &mut TcpStream) -> io::Result<String> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && head.len() < 8_192 {
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    Ok(head.split(' ').nth(1).map_or_else(String::new, str::to_owned))
+}
+
+fn send(stream: &mut TcpStream, headers: &str, body: &[u8]) -> io::Result<()> {
+    stream.write_all(format!("HTTP/1.1 200 OK\r\nconnection: close\r\n{headers}\r\n").as_bytes())?;
+    stream.write_all(body)
+}
+
+fn count(asked: &Asked) -> usize {
+    asked.lock().expect("nobody panics while holding this lock").len()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(bytes).and_then(|()| packed.finish()).expect("memory takes it")
+}
+
+#[tokio::test]
+async fn a_wait_that_the_server_names_is_kept_and_the_page_is_read_then() {
+    let server = server(&[("/a", "a 1.25")]).await;
+    answer_first(&server, "/a", 1, ResponseTemplate::new(429).insert_header("Retry-After", "1")).await;
+    let started = Instant::now();
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![], vec!["/a"]));
+    assert!(started.elapsed() >= Duration::from_secs(1), "waited only {:?}", started.elapsed());
+    assert_eq!(asked(&server).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_wait_in_no_known_form_is_replaced_by_our_own() {
+    let server = server(&[("/a", "a 1.25")]).await;
+    answer_first(&server, "/a", 2, ResponseTemplate::new(429).insert_header("Retry-After", "soon")).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![], vec!["/a"]));
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_for_ever_is_left_after_four_tries() {
+    let server = server(&[]).await;
+    answer(&server, "/a", ResponseTemplate::new(429)).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!(failures(&delivery), [("a", "http_status")]);
+    assert_eq!(delivery.failures[0].reason, "page `/a` answered 429 after 4 tries");
+    assert_eq!(asked(&server).await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_wait_of_an_hour_is_given_up_at_once() {
+    let server = server(&[]).await;
+    answer(&server, "/a", ResponseTemplate::new(429).insert_header("Retry-After", "3600")).await;
+    let started = Instant::now();
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!(failures(&delivery), [("a", "rate_limited")]);
+    assert_eq!(asked(&server).await.len(), 1);
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_page_that_fails_for_ever_costs_its_scope_and_no_other() {
+    let server = server(&[("/w1", "w1\nnext /w2"), ("/w2", "w2")]).await;
+    for number in 1..=8 {
+        let fine = ResponseTemplate::new(200).set_body_string(format!("e{number}\nnext /e{}", number + 1));
+        let response = if number == 5 { ResponseTemplate::new(500) } else { fine };
+        answer(&server, &format!("/e{number}"), response).await;
+    }
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("east", "/e1"), ("west", "/w1")])).await;
+    assert_eq!(failures(&delivery), [("east", "http_status")]);
+    assert_eq!(asked(&server).await.iter().filter(|path| *path == "/e5").count(), 4);
+    assert!(!asked(&server).await.contains(&"/e6".to_owned()));
+    let gathered = gather(delivery);
+    let coverage: Vec<_> = gathered.coverage().map(|scope| (scope.scope, scope.status.word())).collect();
+    assert_eq!(coverage, [("east".to_owned(), "failed"), ("west".to_owned(), "complete")]);
+}
+
+#[tokio::test]
+async fn a_page_that_is_not_there_yet_is_asked_for_again() {
+    let server = server(&[("/a", "a 1.25")]).await;
+    answer_first(&server, "/a", 2, ResponseTemplate::new(404)).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![], vec!["/a"]));
+    assert_eq!(asked(&server).await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_page_that_is_forbidden_is_asked_for_once() {
+    let server = server(&[]).await;
+    answer(&server, "/a", ResponseTemplate::new(403)).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!(failures(&delivery), [("a", "http_status")]);
+    assert_eq!(asked(&server).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_asked_for_again() {
+    let (server, asked) = rough_server(|tries, stream| {
+        let whole = b"a 1.25 USD";
+        send(stream, "content-length: 10\r\n", if tries < 3 { &whole[..4] } else { whole })
+    });
+    let delivery = fetch(shop(&server, LIMITS, &[("a", "/a")])).await;
+    assert_eq!((failures(&delivery), bodies(&delivery)), (vec![], vec![b"a 1.25 USD".as_slice()]));
+    assert_eq!(count(&asked), 3);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_every_time_is_no_page() {
+    let (server, asked) = rough_server(|_, stream| send(stream, "content-length: 10\r\n", b"a 1."));
+    let delivery = fetch(shop(&server, LIMITS, &[("a", "/a")])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![("a", "broken_off")], vec![]));
+    assert_eq!(count(&asked), 4);
+}
+
+#[tokio::test]
+async fn compressed_answers_arrive_inflated() {
+    let text = "Standard_ND96isr_H100_v5,98.32\n".repeat(500);
+    let server = server(&[]).await;
+    let packed = |encoding: &str, body: Vec<u8>| {
+        ResponseTemplate::new(200).insert_header("content-encoding", encoding).set_body_bytes(body)
+    };
+    answer(&server, "/gzip", packed("gzip", gzip(text.as_bytes()))).await;
+    let zstd = zstd::encode_all(text.as_bytes(), 3).expect("memory takes it");
+    answer(&server, "/zstd", packed("zstd", zstd)).await;
+    // Five bytes stored as they are: brotli has no encoder among the dependencies.
+    answer(&server, "/br", packed("br", vec![0x0b, 0x02, 0x80, b'h', b'e', b'l', b'l', b'o', 0x03])).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/gzip"), ("b", "/zstd"), ("c", "/br")])).await;
+    assert_eq!(failures(&delivery), []);
+    assert_eq!(bodies(&delivery), [text.as_bytes(), text.as_bytes(), b"hello"]);
+}
+
+#[tokio::test]
+async fn a_compressed_answer_that_is_cut_off_is_no_page() {
+    let text = "Standard_ND96isr_H100_v5,98.32\n".repeat(500);
+    let server = server(&[]).await;
+    let zstd = zstd::encode_all(text.as_bytes(), 3).expect("memory takes it");
+    for (at, encoding, body) in [("/gzip", "gzip", gzip(text.as_bytes())), ("/zstd", "zstd", zstd)] {
+        let cut = body[..body.len() - 10].to_vec();
+        answer(&server, at, ResponseTemplate::new(200).insert_header("content-encoding", encoding).set_body_bytes(cut)).await;
+    }
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/gzip"), ("b", "/zstd")])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![("a", "broken_off"), ("b", "broken_off")], vec![]));
+    assert_eq!(asked(&server).await.len(), 8);
+}
+
+#[tokio::test]
+async fn a_small_answer_that_inflates_without_end_is_refused_on_the_way() {
+    // The answer never ends, so only a reader that counts while it inflates can get away from it in time.
+    let (server, asked) = rough_server(|_, stream| {
+        let packed = gzip(&vec![0; 64 * 1_024 * 1_024]);
+        let most = &packed[..packed.len() / 2];
+        let headers = "content-encoding: gzip\r\ntransfer-encoding: chunked\r\n";
+        send(stream, headers, format!("{:x}\r\n", most.len()).as_bytes())?;
+        stream.write_all(most)?;
+        stream.read(&mut [0]).map(|_| ())
+    });
+    let delivery = fetch(shop(&server, LIMITS, &[("a", "/a")])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![("a", "too_large")], vec![]));
+    assert_eq!(count(&asked), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_announces_ten_gigabytes_is_not_read() {
+    let (server, asked) = rough_server(|_, stream| {
+        send(stream, "content-length: 10000000000\r\n", b"a 1.25")?;
+        stream.read(&mut [0]).map(|_| ())
+    });
+    let delivery = fetch(shop(&server, LIMITS, &[("a", "/a")])).await;
+    assert_eq!(failures(&delivery), [("a", "too_large")]);
+    assert_eq!(count(&asked), 1);
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_is_not_followed() {
+    let other = server(&[("/a", "somebody else's price")]).await;
+    let server = server(&[]).await;
+    let elsewhere = format!("http://localhost:{}/a", other.address().port());
+    answer(&server, "/a", ResponseTemplate::new(302).insert_header("Location", elsewhere)).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!(failures(&delivery), [("a", "led_astray")]);
+    assert_eq!((asked(&server).await.len(), all_asked(&other).await), (1, vec![]));
+}
+
+#[tokio::test]
+async fn a_redirect_on_the_same_host_is_followed() {
+    let server = server(&[("/b", "a 1.25")]).await;
+    answer(&server, "/a", ResponseTemplate::new(302).insert_header("Location", "/b")).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!((failures(&delivery), bodies(&delivery)), (vec![], vec![b"a 1.25".as_slice()]));
+}
+
+#[tokio::test]
+async fn a_redirect_that_goes_in_a_circle_is_left() {
+    let server = server(&[]).await;
+    answer(&server, "/a", ResponseTemplate::new(302).insert_header("Location", "/a")).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!(failures(&delivery), [("a", "led_astray")]);
+    assert!(asked(&server).await.len() < 10);
+}
+
+#[tokio::test]
+async fn pages_that_lead_back_end_as_a_link_loop() {
+    let server = server(&[("/self", "1\nnext /self"), ("/a", "1\nnext /b"), ("/b", "2\nnext /a")]).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("one", "/self"), ("two", "/a")])).await;
+    assert_eq!(failures(&delivery), [("one", "link_loop"), ("two", "link_loop")]);
+    assert_eq!(asked(&server).await, ["/self", "/a", "/b"]);
+}
+
+#[tokio::test]
+async fn more_pages_than_the_manifest_allows_are_no_success() {
+    let server = MockServer::start().await;
+    let numbered = |request: &Request| {
+        let number: u32 = request.url.path().trim_start_matches("/page").parse().expect("a number follows");
+        ResponseTemplate::new(200).set_body_string(format!("next /page{}", number + 1))
+    };
+    Mock::given(wiremock::matchers::path_regex("^/page")).respond_with(numbered).mount(&server).await;
+    let limits = "timeout_s = 5\nmax_body_mib = 1\nmax_pages = 3";
+    let delivery = fetch(shop(&server.uri(), limits, &[("all", "/page1")])).await;
+    assert_eq!(failures(&delivery), [("all", "too_many_pages")]);
+    assert_eq!(asked(&server).await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_page_that_robots_txt_forbids_is_never_asked_for() {
+    let rules = "User-agent: *\nDisallow: /prices";
+    let server = server(&[("/robots.txt", rules), ("/prices", "1"), ("/list", "2")]).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/prices"), ("b", "/list")])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![("a", "robots_forbid")], vec!["/list"]));
+    assert_eq!(all_asked(&server).await, ["/robots.txt", "/list"]);
+}
+
+#[tokio::test]
+async fn nothing_is_read_from_a_host_whose_robots_txt_fails() {
+    let server = server(&[("/a", "1"), ("/b", "2")]).await;
+    answer(&server, "/robots.txt", ResponseTemplate::new(503)).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a"), ("b", "/b")])).await;
+    assert_eq!(failures(&delivery), [("a", "robots_forbid"), ("b", "robots_forbid")]);
+    assert_eq!(all_asked(&server).await, ["/robots.txt"]);
+}
+
+#[tokio::test]
+async fn a_page_for_people_in_the_place_of_robots_txt_forbids_nothing() {
+    let server = server(&[("/robots.txt", "<!doctype html>\nUser-agent: *\nDisallow: /"), ("/a", "1")]).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![], vec!["/a"]));
+}
+
+#[tokio::test]
+async fn a_host_without_robots_txt_may_be_read_and_is_told_who_reads() {
+    let server = server(&[("/a", "1")]).await;
+    let shop = shop(&server.uri(), LIMITS, &[("a", "/a")]);
+    let client = Client::with_first_wait(Some("ops@example.org"), Duration::from_millis(1)).expect("a client can be made");
+    let delivery = fetch_provider(&client, &Turns::default(), &shop.archive(), shop, &|_, _, _| {}).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![], vec!["/a"]));
+    let requests = server.received_requests().await.expect("the server keeps its requests");
+    assert_eq!(requests.len(), 2);
+    for request in requests {
+        let agent = request.headers["user-agent"].to_str().expect("it is text");
+        assert!(agent.starts_with("gpuledger/") && agent.contains("contact: ops@example.org"), "{agent}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_drips_is_timed_out() {
+    let (server, asked) = rough_server(|_, stream| {
+        send(stream, "content-length: 1000\r\n", b"")?;
+        for _ in 0..40 {
+            stream.write_all(b".")?;
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    });
+    let delivery = fetch(shop(&server, "timeout_s = 1\nmax_body_mib = 1\nmax_pages = 20", &[("a", "/a")])).await;
+    assert_eq!(failures(&delivery), [("a", "timed_out")]);
+    assert_eq!(count(&asked), 4);
+    assert!(delivery.seconds < 10.0, "it took {} s", delivery.seconds);
+}
+
+/// A server's address where nothing listens.
+fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    format!("http://{}", listener.local_addr().expect("it has an address"))
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_be_reached_is_tried_once_for_all_its_scopes() {
+    let nobody = nobody();
+    let shop = shop(&nobody, LIMITS, &[("a", "/a"), ("b", "/b")]);
+    let told = AtomicUsize::new(0);
+    let progress = |_, _, _| {
+        told.fetch_add(1, Ordering::SeqCst);
+    };
+    let delivery = fetch_provider(&client(), &Turns::default(), &shop.archive(), shop, &progress).await;
+    assert_eq!(failures(&delivery), [("a", "not_connected"), ("b", "not_connected")]);
+    assert_eq!(delivery.failures[0].reason, delivery.failures[1].reason);
+    assert!(delivery.failures[0].reason.contains("127.0.0.1"));
+    // Progress is told after each page that was tried.
+    assert_eq!(told.into_inner(), 1);
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_be_reached_costs_no_page_of_another_host() {
+    let server = server(&[("/b", "b 1.25")]).await;
+    let here = format!("http://localhost:{}/b", server.address().port());
+    let delivery = fetch(shop(&nobody(), LIMITS, &[("a", "/a"), ("b", &here)])).await;
+    assert_eq!((failures(&delivery), pages(&delivery)), (vec![("a", "not_connected")], vec![here.as_str()]));
+}
+
+#[tokio::test]
+async fn two_requests_to_one_host_are_never_under_way_at_once() {
+    let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    let (server, asked) = rough_server(move |_, stream| {
+        seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(20));
+        now.fetch_sub(1, Ordering::SeqCst);
+        send(stream, "content-length: 1\r\n", b"1")
+    });
+    let (client, turns) = (client(), Turns::default());
+    let tasks: tokio::task::JoinSet<Delivery> = (0..4)
+        .map(|number| {
+            let (client, turns, page) = (client.clone(), turns.clone(), format!("/{number}"));
+            let shop = shop(&server, LIMITS, &[("a", &page), ("b", &format!("{page}/b"))]);
+            async move { fetch_provider(&client, &turns, &shop.archive(), shop, &|_, _, _| {}).await }
+        })
+        .collect();
+    let deliveries = tasks.join_all().await;
+    assert!(deliveries.iter().all(|delivery| delivery.pages.len() == 2));
+    assert_eq!((count(&asked), most.load(Ordering::SeqCst)), (8, 1));
+}
+
+#[tokio::test]
+async fn the_archive_holds_the_bytes_that_came() {
+    let server = server(&[("/a", "a 1.25\nnext /b"), ("/b", "b 2.50")]).await;
+    let shop = shop(&server.uri(), LIMITS, &[("all", "/a")]);
+    let delivery = fetch(shop).await;
+    assert_eq!(bodies(&delivery), [b"a 1.25\nnext /b".as_slice(), b"b 2.50"]);
+    for (receipt, page) in &delivery.pages {
+        assert_eq!((receipt.sha256.as_str(), page.sha256.as_str()), (sha256(&page.body).as_str(), receipt.sha256.as_str()));
+        assert_eq!((receipt.http_status, receipt.bytes), (Some(200), u64::try_from(page.body.len()).expect("it is small")));
+        assert_eq!(receipt.url, format!("{}{}", server.uri(), page.name));
+        assert_eq!(shop.archive().read(&receipt.sha256).expect("it is kept"), page.body);
+    }
+}
