@@ -88,10 +88,8 @@ pub async fn fetch_provider(
                 delivery.pages.push((receipt, page));
             }
             Err(error) => {
-                if let FetchError::NotConnected { .. } = error
-                    && let Some(host) = host_of(&request)
-                {
-                    unreachable.insert(host, error.to_string());
+                if let FetchError::NotConnected { host, .. } = &error {
+                    unreachable.insert(host.clone(), error.to_string());
                 }
                 lose(error.code(), error.to_string());
             }

@@ -66,7 +66,8 @@ pub fn rates_frame(snapshot_id: &str, rates: &[Rate]) -> PolarsResult<DataFrame>
 
 /// Adds the rates of each row, all of one day.
 ///
-/// They are `units_per_eur` of its currency, `usd_per_eur`, `cny_per_eur`, and their `rate_date`. The frame needs the columns `published_currency_code`, `_rate_day` and `_row`.
+/// They are `units_per_eur` of its currency, `usd_per_eur`, `cny_per_eur`, and their `rate_date`. The frame needs the
+/// columns `published_currency_code`, `_rate_day` and `_row`.
 ///
 /// # Errors
 /// Only when a column is missing, which is a bug.
