@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::manifest::Manifest;
 pub use crate::refusal::{ScrapeError, SkipReason};
+use crate::sieve::Sieve;
 
 /// A source of published prices: one folder of this crate.
 pub trait Scraper: Sync {
@@ -25,6 +26,24 @@ pub trait Scraper: Sync {
     /// # Errors
     /// When the page does not have the shape that says what follows.
     fn follow(&self, _page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
+        Ok(Vec::new())
+    }
+
+    /// The sieve that a page goes through while it arrives. `None` for a page that is kept whole.
+    fn sieve(&self, _page: &str) -> Option<&'static Sieve> {
+        None
+    }
+
+    /// The pages that say which earlier nights the provider still publishes. None when it publishes no history.
+    fn history_index(&self) -> Vec<PageRequest> {
+        Vec::new()
+    }
+
+    /// The earlier nights that an index of history names, and the pages of each.
+    ///
+    /// # Errors
+    /// When the index does not have the shape that says which nights there are.
+    fn history(&self, _index: &Page) -> Result<Vec<PastNight>, ScrapeError> {
         Ok(Vec::new())
     }
 
@@ -73,6 +92,47 @@ pub struct PageRequest {
     pub method: Method,
     /// What is sent along, for `POST`.
     pub body: Option<String>,
+    /// Whether the bytes behind the address never change, so that an archived answer is as good as a new one.
+    pub is_immutable: bool,
+    /// Whether the provider's key is sent along. The key never stands in `url`.
+    pub with_key: bool,
+}
+
+impl PageRequest {
+    /// A plain read of one address.
+    #[must_use]
+    pub fn get(name: impl Into<String>, scope: impl Into<String>, url: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            scope: scope.into(),
+            url: url.into(),
+            method: Method::Get,
+            body: None,
+            is_immutable: false,
+            with_key: false,
+        }
+    }
+
+    /// The same, of an address whose bytes never change.
+    #[must_use]
+    pub fn immutable(self) -> Self {
+        Self { is_immutable: true, ..self }
+    }
+
+    /// The same, with the provider's key.
+    #[must_use]
+    pub fn keyed(self) -> Self {
+        Self { with_key: true, ..self }
+    }
+}
+
+/// An earlier night that a provider still publishes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastNight {
+    /// When it was published.
+    pub published_at: DateTime<Utc>,
+    /// Its pages.
+    pub pages: Vec<PageRequest>,
 }
 
 /// One page as it came, after removing the transfer's compression and nothing else.
@@ -326,8 +386,8 @@ pub struct PublishedGpu {
     /// As printed, or as the provider's hardware table names it; `None` where the provider does not name the card.
     /// `NVIDIA H100 SXM`
     pub label: Option<String>,
-    /// How many, exactly: 8, or 1/6.
-    pub count: Ratio<u32>,
+    /// How many, exactly: 8, or 1/6. `None` where nobody has read how many the machine has: then there is no price per GPU.
+    pub count: Option<Ratio<u32>>,
     /// Whether the count is whole cards.
     pub share: GpuShare,
     /// Marketed memory of one card in GB (of the slice, for a slice). 80
@@ -338,6 +398,25 @@ pub struct PublishedGpu {
     pub interconnect: Option<String>,
     /// Network between machines in Gbit/s, whole machine. 3200
     pub fabric_gbit_per_s: Option<u32>,
+}
+
+/// Flag of an offer whose machine is not in the provider's hardware table: published with its price and nothing guessed.
+pub const UNKNOWN_HARDWARE: &str = "unknown_hardware";
+
+impl PublishedGpu {
+    /// The GPUs of a machine that nobody has read about.
+    #[must_use]
+    pub const fn unknown() -> Self {
+        Self {
+            label: None,
+            count: None,
+            share: GpuShare::Whole,
+            memory_gb: None,
+            form_factor: None,
+            interconnect: None,
+            fabric_gbit_per_s: None,
+        }
+    }
 }
 
 /// The rest of the machine.
@@ -366,6 +445,8 @@ pub struct Terms {
     pub os: Os,
     /// A licence that changes the price. `byol`
     pub licence: Option<String>,
+    /// The provider's own plan, where several stand side by side under the same terms: `convertible`, `compute`.
+    pub plan: Option<String>,
     /// Whose hardware it is; `None` if not stated.
     pub tenancy: Option<Tenancy>,
     /// Whether it is a promotion beside the list price.
@@ -388,6 +469,7 @@ impl Terms {
             upfront: None,
             os: Os::Linux,
             licence: None,
+            plan: None,
             tenancy: None,
             is_promotion: false,
             valid_from: None,

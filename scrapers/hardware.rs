@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use num_rational::Ratio;
 use rust_decimal::Decimal;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::contract::{GpuShare, Machine, PublishedGpu, SkipReason};
 
@@ -17,6 +17,8 @@ pub struct Hardware {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HardwareFile {
+    /// Where the lines without a source of their own were read.
+    source: Option<String>,
     machine: Vec<MachineType>,
 }
 
@@ -35,21 +37,41 @@ struct MachineType {
     interconnect: Option<String>,
     fabric_gbit_per_s: Option<u32>,
     vcpus: Option<u32>,
-    system_memory_gib: Option<u32>,
+    #[serde(default, deserialize_with = "decimal")]
+    system_memory_gib: Option<Decimal>,
     local_disk_gb: Option<u32>,
     is_bare_metal: Option<bool>,
+    /// Where this line was read, if not where the rest of the file was.
+    source: Option<String>,
+}
+
+/// A whole number, or a text with a decimal in it: `"30.5"`. Never a float.
+fn decimal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Decimal>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Whole(u32),
+        Text(String),
+    }
+    match Written::deserialize(deserializer)? {
+        Written::Whole(whole) => Ok(Some(Decimal::from(whole))),
+        Written::Text(text) => text.parse().map(Some).map_err(D::Error::custom),
+    }
 }
 
 impl Hardware {
     /// Reads the table.
     ///
     /// # Errors
-    /// When the text is not TOML, has an unknown key, a count that is none, or the same type twice.
+    /// When the text is not TOML, has an unknown key, a count that is none, a line without a source, or the same type twice.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: HardwareFile = toml::from_str(text).map_err(|error| error.to_string())?;
         let mut by_type = HashMap::new();
         for machine in file.machine {
             count(&machine.gpu_count).ok_or_else(|| format!("{:?}: count `{}`", machine.types, machine.gpu_count))?;
+            if machine.source.is_none() && file.source.is_none() {
+                return Err(format!("{:?}: no `source` says where it was read", machine.types));
+            }
             for name in &machine.types {
                 if by_type.insert(key(name), machine.clone()).is_some() {
                     return Err(format!("machine type `{name}` stands twice"));
@@ -69,7 +91,7 @@ impl Hardware {
         let count = count(&machine.gpu_count).ok_or_else(unknown)?;
         let gpu = PublishedGpu {
             label: machine.gpu.clone(),
-            count,
+            count: Some(count),
             share: if count.is_integer() { GpuShare::Whole } else { GpuShare::FixedSlice },
             memory_gb: machine.gpu_memory_gb.map(Decimal::from),
             form_factor: machine.form_factor.clone(),
@@ -78,11 +100,23 @@ impl Hardware {
         };
         let rest = Machine {
             vcpus: machine.vcpus.map(Decimal::from),
-            system_memory_gib: machine.system_memory_gib.map(Decimal::from),
+            system_memory_gib: machine.system_memory_gib,
             local_disk_gb: machine.local_disk_gb.map(Decimal::from),
             is_bare_metal: machine.is_bare_metal,
         };
         Ok((gpu, rest))
+    }
+
+    /// The same for a machine that certainly has an accelerator: `None` stands for a type that the table does not have, which
+    /// is published with [`PublishedGpu::unknown`] and the flag [`crate::contract::UNKNOWN_HARDWARE`].
+    #[must_use]
+    pub fn find(&self, instance_type: &str) -> Option<(PublishedGpu, Machine)> {
+        self.of(instance_type).ok()
+    }
+
+    /// Every type of the table, in no order.
+    pub fn types(&self) -> impl Iterator<Item = &str> {
+        self.by_type.values().flat_map(|machine| machine.types.iter().map(String::as_str))
     }
 }
 

@@ -8,6 +8,7 @@ pub mod manifest;
 pub mod money;
 pub mod recordings;
 pub mod refusal;
+pub mod sieve;
 
 mod azure;
 mod ecb;

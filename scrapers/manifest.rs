@@ -120,11 +120,35 @@ pub struct Fetch {
     pub max_pages: usize,
     /// Name of the environment variable that holds the key; absent when none is needed.
     pub key_env: Option<String>,
+    /// Where the key goes; needed with `key_env`.
+    pub key_in: Option<KeyPlace>,
+    /// Whether some pages are open without the key. Then a night without it reads those; otherwise it is skipped.
+    pub key_optional: bool,
+}
+
+/// Where a request carries the key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum KeyPlace {
+    /// In the query, under this name. `key`
+    Query(String),
+    /// In this header, as it is. `x-api-key`
+    Header(String),
+    /// In `Authorization`, after `Bearer `.
+    Bearer,
 }
 
 impl Default for Fetch {
     fn default() -> Self {
-        Self { min_interval_ms: 1_000, timeout_s: 60, max_body_mib: 32, max_pages: 50, key_env: None }
+        Self {
+            min_interval_ms: 1_000,
+            timeout_s: 60,
+            max_body_mib: 32,
+            max_pages: 50,
+            key_env: None,
+            key_in: None,
+            key_optional: false,
+        }
     }
 }
 
@@ -145,6 +169,8 @@ pub struct PageSpec {
     /// One page for each of these scopes.
     #[serde(default)]
     pub scopes: Vec<String>,
+    /// `true`: asked for with the key, and only when there is one. `false`: only when there is none. Absent: always, without.
+    pub with_key: Option<bool>,
 }
 
 impl Manifest {
@@ -160,13 +186,17 @@ impl Manifest {
                 return Err(format!("page `{}`: `{{scope}}` in the address or body and a list `scopes` go together", page.name));
             }
         }
+        if manifest.fetch.key_env.is_some() != manifest.fetch.key_in.is_some() {
+            return Err("`key_env` and `key_in` go together".to_owned());
+        }
         Ok(manifest)
     }
 
-    /// The pages to start a night with.
+    /// The pages to start a night with, with or without a key at hand.
     #[must_use]
-    pub fn start(&self) -> Vec<PageRequest> {
-        self.pages.iter().flat_map(PageSpec::requests).collect()
+    pub fn start(&self, has_key: bool) -> Vec<PageRequest> {
+        let is_asked = |page: &&PageSpec| page.with_key.is_none_or(|with_key| with_key == has_key);
+        self.pages.iter().filter(is_asked).flat_map(PageSpec::requests).collect()
     }
 
     /// What the prices mean.
@@ -187,6 +217,8 @@ impl PageSpec {
             url: fill(&self.url),
             method: self.method.unwrap_or(Method::Get),
             body: self.body.as_deref().map(fill),
+            is_immutable: false,
+            with_key: self.with_key == Some(true),
         };
         if self.scopes.is_empty() {
             return vec![request(self.scope.as_deref().unwrap_or(SCOPE_ALL), &str::to_owned)];

@@ -52,7 +52,7 @@ fn every_manifest_is_about_its_folder_and_the_registry_is_sorted() {
         let manifest = scraper.manifest();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(&manifest.provider);
         assert!(folder.join("manifest.toml").is_file(), "{}", manifest.provider);
-        assert!(!manifest.start().is_empty(), "{} starts with no page", manifest.provider);
+        assert!(!manifest.start(false).is_empty(), "{} starts with no page", manifest.provider);
     }
 }
 
@@ -143,6 +143,7 @@ fn offer_cells(offer: &PublishedOffer) -> Vec<String> {
     marks.extend(terms.availability.map(|word| word.to_string()));
     marks.extend(terms.tenancy.map(|word| word.to_string()));
     marks.extend(terms.licence.clone());
+    marks.extend(terms.plan.clone());
     marks.extend(terms.valid_from.map(|at| format!("from={}", at.format("%Y-%m-%d"))));
     if terms.is_promotion {
         marks.push("promotion".to_owned());
@@ -154,7 +155,7 @@ fn offer_cells(offer: &PublishedOffer) -> Vec<String> {
         opt(&offer.region),
         opt(&offer.zone),
         offer.instance_type.clone().or_else(|| offer.offer_label.clone()).unwrap_or_else(|| "·".to_owned()),
-        format!("{} × {}", gpu.count, opt(&gpu.label)),
+        format!("{} × {}", gpu.count.map_or_else(|| "?".to_owned(), |count| count.to_string()), opt(&gpu.label)),
         format!("{} GB", number(gpu.memory_gb)),
         format!("{} vCPU", number(machine.vcpus)),
         format!("{} GiB", number(machine.system_memory_gib)),

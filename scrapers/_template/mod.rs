@@ -56,7 +56,7 @@ fn offer(row: &Object<'_>) -> Result<PublishedOffer, SkipReason> {
         zone: None,
         gpu: PublishedGpu {
             label: Some(row.text("gpu")?.into_owned()),
-            count: hardware::count(&count).ok_or_else(|| SkipReason::UnknownWord { what: "GPU count", word: count.into_owned() })?,
+            count: Some(hardware::count(&count).ok_or_else(|| SkipReason::UnknownWord { what: "GPU count", word: count.into_owned() })?),
             share: GpuShare::Whole,
             memory_gb: row.optional_decimal("gpu_memory_gb")?,
             form_factor: None,

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::contract::{Method, Page, PageRequest, ScrapeError};
+use crate::contract::{Page, PageRequest, ScrapeError};
 use crate::json::{self, Object, Value};
 
 const SITE: &str = "https://prices.azure.com/";
@@ -72,7 +72,7 @@ pub(super) fn follow(page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
         Some((stem, number)) => format!("{stem}{:04}", number + 1),
         None => format!("{}-0002", page.name),
     };
-    let request = PageRequest { name, scope: page.scope.clone(), url, method: Method::Get, body: None };
+    let request = PageRequest::get(name, page.scope.as_str(), url);
     Ok(vec![request])
 }
 

@@ -207,7 +207,7 @@ fn offer(count: u32, row: ElementRef<'_>, tax_included: Option<bool>, place: Pla
         zone: None,
         gpu: PublishedGpu {
             label: Some(plan),
-            count: Ratio::from(count),
+            count: Some(Ratio::from(count)),
             share: GpuShare::Whole,
             memory_gb: Some(memory_gb),
             form_factor: None,

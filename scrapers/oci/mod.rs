@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 
-use crate::contract::{Method, Page, PageRequest, Parsed, ScrapeError, Scraper, SkipReason};
+use crate::contract::{Page, PageRequest, Parsed, ScrapeError, Scraper, SkipReason};
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
 
@@ -58,7 +58,7 @@ impl Scraper for Oci {
         };
         let number = page.name.rsplit_once('-').and_then(|(_, number)| number.parse::<u32>().ok());
         let name = format!("products-{}", number.map_or(2, |number| number.saturating_add(1)));
-        Ok(vec![PageRequest { name, scope: page.scope.clone(), url, method: Method::Get, body: None }])
+        Ok(vec![PageRequest::get(name, page.scope.as_str(), url)])
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -193,7 +193,7 @@ fn offer(part: &Part, shape: ShapeOffer, version: Option<DateTime<Utc>>, price: 
         zone: None,
         gpu: PublishedGpu {
             label: Some(part.gpu.clone()),
-            count: Ratio::from_integer(shape.gpus),
+            count: Some(Ratio::from_integer(shape.gpus)),
             share: GpuShare::Whole,
             memory_gb: Some(Decimal::from(part.gpu_memory_gb)),
             form_factor: None,

@@ -122,6 +122,8 @@ fn zone_requests(page: &Page, response: &Object) -> Result<Vec<PageRequest>, Scr
                 url: fill(ZONE_URL),
                 method: Method::Post,
                 body: Some(fill(ZONE_BODY)),
+                is_immutable: false,
+                with_key: false,
             };
             if !requests.contains(&request) {
                 requests.push(request);
@@ -233,8 +235,9 @@ fn zone_and_region(page: &Page, row: &Object) -> Result<(String, String), SkipRe
 fn hardware_of(row: &Object, instance_type: &str) -> Result<(PublishedGpu, Machine), SkipReason> {
     let (gpu, mut machine) = HARDWARE.of(instance_type)?;
     let count = row.decimal("GpuCount")?;
-    if hardware::count_of(count) != Some(gpu.count) {
-        let text = format!("{instance_type}: GpuCount is {count}, the hardware table has {}", gpu.count);
+    if hardware::count_of(count) != gpu.count {
+        let known = gpu.count.map_or_else(|| "none".to_owned(), |count| count.to_string());
+        let text = format!("{instance_type}: GpuCount is {count}, the hardware table has {known}");
         return Err(SkipReason::Contradiction(text));
     }
     let remark = row.optional_text("Remark")?;

@@ -69,9 +69,9 @@ fn the_scope_is_told_from_the_content() {
 #[test]
 fn a_quarter_of_a_card_is_exact() {
     let (gpu, _) = HARDWARE.of("GN7.LARGE20").expect("in the table");
-    assert_eq!((gpu.count, gpu.share), (Ratio::new(1, 4), GpuShare::FixedSlice));
+    assert_eq!((gpu.count, gpu.share), (Some(Ratio::new(1, 4)), GpuShare::FixedSlice));
     let (gpu, _) = HARDWARE.of("gn10xp.20xlarge320").expect("in the table");
-    assert_eq!((gpu.count, gpu.label.as_deref()), (Ratio::new(8, 1), Some("V100 SXM2 32GB")));
+    assert_eq!((gpu.count, gpu.label.as_deref()), (Some(Ratio::new(8, 1)), Some("V100 SXM2 32GB")));
     assert!(HARDWARE.of("GN10X.20XLARGE320").is_err(), "a type that does not exist");
 }
 

@@ -54,10 +54,11 @@ pub(super) fn of(row: &Object<'_>, id: &str) -> Result<Cards, SkipReason> {
     let stated = stated_count(row)?;
     let known = HARDWARE.of(id);
     if let (Some(stated), Ok((known, _))) = (stated, &known)
-        && stated != known.count
+        && let Some(count) = known.count
+        && stated != count
         && !COUNT_FROM_MEMORY.contains(&id)
     {
-        return Err(SkipReason::Contradiction(format!("`{id}` has {} cards, and the row says {stated}", known.count)));
+        return Err(SkipReason::Contradiction(format!("`{id}` has {} cards, and the row says {stated}", count)));
     }
     let mut cards = match (label, stated) {
         (Some(label), Some(count)) => with_stated_count(&label, count, memory_gb)?,
@@ -74,10 +75,10 @@ pub(super) fn of(row: &Object<'_>, id: &str) -> Result<Cards, SkipReason> {
 }
 
 fn from_table(mut gpu: PublishedGpu, stated: Option<Ratio<u32>>, memory_gb: Option<u32>) -> Result<Cards, SkipReason> {
-    gpu.count = stated.unwrap_or(gpu.count);
-    match (memory_gb.map(Decimal::from), gpu.memory_gb) {
-        (Some(total_gb), Some(one_gb)) if total_gb != one_gb * Decimal::from(gpu.count.to_integer()) => {
-            Err(SkipReason::Contradiction(format!("{} cards of {one_gb} GB do not have {total_gb} GB in all", gpu.count)))
+    gpu.count = stated.or(gpu.count);
+    match (memory_gb.map(Decimal::from), gpu.memory_gb, gpu.count) {
+        (Some(total_gb), Some(one_gb), Some(count)) if total_gb != one_gb * Decimal::from(count.to_integer()) => {
+            Err(SkipReason::Contradiction(format!("{count} cards of {one_gb} GB do not have {total_gb} GB in all")))
         }
         _ => Ok(Cards { gpu, is_worked_out: false }),
     }
@@ -134,7 +135,7 @@ fn memory_of(label: &str) -> Option<&'static [u32]> {
 fn cards(label: &str, count: Ratio<u32>, share: GpuShare, memory_gb: Option<Decimal>) -> Cards {
     let gpu = PublishedGpu {
         label: Some(label.to_owned()),
-        count,
+        count: Some(count),
         share,
         memory_gb,
         form_factor: None,

@@ -21,8 +21,8 @@ use std::sync::LazyLock;
 use rust_decimal::Decimal;
 
 use crate::contract::{
-    Machine, Method, Page, PageRequest, Parsed, PricePer, PriceUnit, PricingModel, PublishedOffer, PublishedPrice, ScrapeError,
-    Scraper, SkipReason, Terms,
+    Machine, Page, PageRequest, Parsed, PricePer, PriceUnit, PricingModel, PublishedOffer, PublishedPrice, ScrapeError, Scraper,
+    SkipReason, Terms,
 };
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
@@ -71,7 +71,7 @@ impl Scraper for Vultr {
         let (base, number) =
             page.name.rsplit_once('-').and_then(|(base, n)| Some((base, n.parse::<u32>().ok()?))).unwrap_or((&page.name, 1));
         let name = format!("{base}-{}", number + 1);
-        Ok(vec![PageRequest { name, scope: page.scope.clone(), url, method: Method::Get, body: None }])
+        Ok(vec![PageRequest::get(name, page.scope.as_str(), url)])
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

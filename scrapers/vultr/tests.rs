@@ -37,7 +37,13 @@ fn lines(parsed: &Parsed) -> Vec<String> {
         let memory_gb = gpu.memory_gb.expect("every card has a memory");
         let flags = offer.flags.iter().copied().collect::<Vec<_>>().join(" ");
         let machine = format!("{} {} {}", text(&offer.instance_type), text(&offer.region), offer.terms.pricing_model);
-        format!("{machine} {}: {} {:?} {memory_gb} GB {} [{flags}]", offer.price.amount, gpu.count, gpu.share, text(&gpu.label))
+        format!(
+            "{machine} {}: {} {:?} {memory_gb} GB {} [{flags}]",
+            offer.price.amount,
+            gpu.count.expect("a count"),
+            gpu.share,
+            text(&gpu.label)
+        )
     };
     parsed.offers.iter().map(line).collect()
 }
@@ -94,7 +100,7 @@ fn plan_with(id: &str, fields: &str) -> Parsed {
 
 fn count_of(parsed: &Parsed) -> (Ratio<u32>, GpuShare, Option<Decimal>) {
     let gpu = &parsed.offers.first().unwrap_or_else(|| panic!("no offer: {:?}", parsed.skipped)).gpu;
-    (gpu.count, gpu.share, gpu.memory_gb)
+    (gpu.count.expect("a count"), gpu.share, gpu.memory_gb)
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! Bulk files that are mostly not ours: the lines that may be are kept verbatim while the file streams by.
+//!
+//! In: the bytes of a text file in chunks of any size. Out: its first lines and every line that holds one of the needles,
+//! byte for byte. Never splits a line, never changes one, and never holds more of the rest than one chunk and one line.
+
+use aho_corasick::packed::{MatchKind, Searcher};
+use memchr::{memchr, memrchr};
+
+/// Longest line that is believed, in bytes: a file without line ends must not fill the memory.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// What is kept of a bulk file.
+#[derive(Debug)]
+pub struct Sieve {
+    /// Stands in the receipt, with a version that rises whenever other lines are kept. `aws-accelerated-1`
+    pub name: &'static str,
+    head_lines: usize,
+    needles: Searcher,
+}
+
+/// A line is longer than any line of a price list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("sieve a line of more than {LINE_BYTES_MAX} bytes")]
+pub struct LineTooLong;
+
+impl Sieve {
+    /// A sieve that keeps the first lines, and those that hold a needle.
+    ///
+    /// # Panics
+    /// When there is no needle, or an empty one.
+    #[must_use]
+    pub fn new(name: &'static str, head_lines: usize, needles: &[&str]) -> Self {
+        assert!(needles.iter().all(|needle| !needle.is_empty()), "an empty needle is in every line");
+        let mut builder = aho_corasick::packed::Config::new().match_kind(MatchKind::LeftmostFirst).builder();
+        let needles = builder.extend(needles).build().expect("packed search takes a few short needles on every machine");
+        Self { name, head_lines, needles }
+    }
+
+    /// Starts on a file.
+    #[must_use]
+    pub fn start(&'static self) -> Sifting {
+        Sifting { sieve: self, head_left: self.head_lines, rest: Vec::new(), kept: Vec::new() }
+    }
+}
+
+/// A file on its way through a sieve.
+#[derive(Debug)]
+pub struct Sifting {
+    sieve: &'static Sieve,
+    head_left: usize,
+    /// The line that the last chunk left unfinished.
+    rest: Vec<u8>,
+    kept: Vec<u8>,
+}
+
+impl Sifting {
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// When a line does not end.
+    pub fn push(&mut self, mut chunk: &[u8]) -> Result<(), LineTooLong> {
+        if !self.rest.is_empty() {
+            let Some(end) = memchr(b'\n', chunk) else { return self.keep_rest(chunk) };
+            self.rest.extend_from_slice(&chunk[..=end]);
+            let line = std::mem::take(&mut self.rest);
+            self.lines(&line);
+            chunk = &chunk[end + 1..];
+        }
+        let whole = memrchr(b'\n', chunk).map_or(0, |end| end + 1);
+        self.lines(&chunk[..whole]);
+        self.keep_rest(&chunk[whole..])
+    }
+
+    /// Bytes kept so far.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The kept lines, once the file has ended.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<u8> {
+        let line = std::mem::take(&mut self.rest);
+        self.lines(&line);
+        self.kept
+    }
+
+    fn keep_rest(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
+        if self.rest.len() + bytes.len() > LINE_BYTES_MAX {
+            return Err(LineTooLong);
+        }
+        self.rest.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Whole lines.
+    fn lines(&mut self, mut lines: &[u8]) {
+        while self.head_left > 0 && !lines.is_empty() {
+            let end = memchr(b'\n', lines).map_or(lines.len(), |end| end + 1);
+            self.kept.extend_from_slice(&lines[..end]);
+            self.head_left -= 1;
+            lines = &lines[end..];
+        }
+        let mut from = 0;
+        while let Some(found) = self.sieve.needles.find_in(lines, aho_corasick::Span { start: from, end: lines.len() }) {
+            let start = memrchr(b'\n', &lines[..found.start()]).map_or(0, |end| end + 1);
+            let end = memchr(b'\n', &lines[found.start()..]).map_or(lines.len(), |end| found.start() + end + 1);
+            self.kept.extend_from_slice(&lines[start..end]);
+            from = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    static SIEVE: LazyLock<Sieve> = LazyLock::new(|| Sieve::new("test-1", 2, &["\"p4", "\"g6"]));
+
+    fn sifted(text: &[u8], chunk: usize) -> Vec<u8> {
+        let mut sifting = SIEVE.start();
+        for chunk in text.chunks(chunk) {
+            sifting.push(chunk).expect("short lines");
+        }
+        sifting.finish()
+    }
+
+    #[test]
+    fn head_and_matching_lines_are_kept_verbatim() {
+        let text = b"head\r\nnames\r\n1,\"m5\"\r\n2,\"p4d\",\"p4\"\r\n3,p4\r\n4,\"g6\"";
+        assert_eq!(sifted(text, 7), b"head\r\nnames\r\n2,\"p4d\",\"p4\"\r\n4,\"g6\"");
+        assert_eq!(sifted(b"", 1), b"");
+        assert_eq!(sifted(b"one line", 3), b"one line");
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let mut sifting = SIEVE.start();
+        let chunk = vec![b'x'; LINE_BYTES_MAX / 2 + 1];
+        assert_eq!(sifting.push(&chunk), Ok(()));
+        assert_eq!(sifting.push(&chunk), Err(LineTooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_do_not_matter_and_the_plain_way_agrees(text in "([a\"p4g6,\n]{0,40})", chunk in 1_usize..20) {
+            let plain: String = text
+                .split_inclusive('\n')
+                .enumerate()
+                .filter(|(at, line)| *at < 2 || line.contains("\"p4") || line.contains("\"g6"))
+                .map(|(_, line)| line)
+                .collect();
+            prop_assert_eq!(sifted(text.as_bytes(), chunk), plain.into_bytes());
+        }
+    }
+}
