@@ -29,9 +29,15 @@ pub trait Scraper: Sync {
         Ok(Vec::new())
     }
 
-    /// The sieve that a page goes through while it arrives. `None` for a page that is kept whole.
-    fn sieve(&self, _page: &str) -> Option<&'static Sieve> {
+    /// The sieve that a page goes through while it arrives, told from its first bytes (64, or all if there are fewer). `None`
+    /// for a page that is kept whole.
+    fn sieve(&self, _head: &[u8]) -> Option<&'static Sieve> {
         None
+    }
+
+    /// Names of the sieves that pages go through today.
+    fn sieves(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// The pages that say which earlier nights the provider still publishes. None when it publishes no history.

@@ -10,11 +10,14 @@ pub mod recordings;
 pub mod refusal;
 pub mod sieve;
 
+mod alibaba;
 mod azure;
 mod ecb;
+mod huawei;
 mod lambda;
 mod oci;
 mod tencent;
+mod volcengine;
 mod vultr;
 
 use std::collections::BTreeMap;
@@ -23,7 +26,17 @@ use contract::{Page, Parsed, SCOPE_ALL, SCOPE_INDEX, ScrapeError, Scraper};
 use sha2::{Digest, Sha256};
 
 /// Every source, in alphabetical order.
-pub const ALL: &[&dyn Scraper] = &[&azure::Azure, &ecb::Ecb, &lambda::Lambda, &oci::Oci, &tencent::Tencent, &vultr::Vultr];
+pub const ALL: &[&dyn Scraper] = &[
+    &alibaba::Alibaba,
+    &azure::Azure,
+    &ecb::Ecb,
+    &huawei::Huawei,
+    &lambda::Lambda,
+    &oci::Oci,
+    &tencent::Tencent,
+    &volcengine::Volcengine,
+    &vultr::Vultr,
+];
 
 /// The source of a name.
 #[must_use]
@@ -96,5 +109,11 @@ pub fn assign_scopes(scraper: &dyn Scraper, mut pages: Vec<Page>) -> (Vec<Page>,
 /// SHA-256 in lower-case hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

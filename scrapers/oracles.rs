@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+#[path = "alibaba/oracles.rs"]
+mod alibaba;
+
 /// The comparison with one source.
 #[derive(Debug, Default)]
 pub struct Comparison {
@@ -50,8 +53,8 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 fn comparisons() -> Vec<Comparison> {
-    let all: Vec<Option<Comparison>> = vec![];
-    all.into_iter().flatten().collect()
+    let all = [alibaba::compare()];
+    all.into_iter().flatten().flatten().collect()
 }
 
 #[test]

@@ -60,13 +60,17 @@ pub enum SkipReason {
     /// Two statements of the same row contradict each other.
     #[error("{0}")]
     Contradiction(String),
+    /// A known kind of row whose amounts nobody has decoded yet: kept, and no sign that the page changed.
+    #[error("{0}")]
+    Undecoded(&'static str),
 }
 
 impl SkipReason {
-    /// Whether the source itself says that there is no price, so that nothing was misunderstood.
+    /// Whether the source itself says that there is no price, or the row is of a kind that is known not to be decoded, so
+    /// that nothing was misunderstood.
     #[must_use]
     pub const fn is_stated_by_source(&self) -> bool {
-        matches!(self, Self::OutOfScope(_) | Self::PriceOnRequest { .. } | Self::SoldOut)
+        matches!(self, Self::OutOfScope(_) | Self::PriceOnRequest { .. } | Self::SoldOut | Self::Undecoded(_))
     }
 
     /// A stable code for counting. `unknown_word`
@@ -84,6 +88,7 @@ impl SkipReason {
             Self::UnknownMachine { .. } => "unknown_machine",
             Self::UnknownWord { .. } => "unknown_word",
             Self::Contradiction(_) => "contradiction",
+            Self::Undecoded(_) => "undecoded",
         }
     }
 }

@@ -2,17 +2,20 @@
 //!
 //! Named by the SHA-256 of their bytes, compressed with zstd, written once and never changed. Each answer of each night
 //! has a receipt that says where and when it came from. Pages are read back from here, and their hash is checked: an
-//! object that does not hold what its name says is never trusted.
+//! object that does not hold what its name says is never trusted. Of a bulk file only the sieved lines are kept; the
+//! receipt then has the hash and size of the whole.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::{DateTime, Utc};
 use gpuledger_scrapers::contract::{Method, Page};
 use gpuledger_scrapers::sha256;
 use serde::{Deserialize, Serialize};
 
+use crate::fetch::Validators;
 use crate::night::SnapshotId;
 
 /// Compression level: archiving must not slow a night down.
@@ -22,6 +25,7 @@ const ZSTD_LEVEL: i32 = 9;
 #[derive(Debug, Clone)]
 pub struct Archive {
     root: PathBuf,
+    drafts: PathBuf,
 }
 
 /// An answer that is not archived yet.
@@ -41,8 +45,21 @@ pub struct Answer {
     pub http_status: Option<u16>,
     /// When it was read.
     pub observed_at: DateTime<Utc>,
-    /// The bytes, after removing the transfer's compression and nothing else.
+    /// The bytes, after removing the transfer's compression and nothing else; of a bulk file, the lines its sieve kept.
     pub body: Vec<u8>,
+    /// The whole of a bulk file; `None` when `body` is the whole.
+    pub whole: Option<Whole>,
+}
+
+/// A bulk file of which only the sieved lines are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Name and version of the sieve. `aws-accelerated-1`
+    pub sieve: String,
+    /// SHA-256 of the whole file.
+    pub sha256: String,
+    /// Number of its bytes.
+    pub bytes: u64,
 }
 
 /// What is known of an archived answer.
@@ -66,6 +83,21 @@ pub struct Receipt {
     pub sha256: String,
     /// Number of the bytes.
     pub bytes: u64,
+    /// The whole of a bulk file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
+    /// When the bytes were first read, where the source said tonight that they are still the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_since: Option<DateTime<Utc>>,
+}
+
+/// The last answer of an address, kept so that an unchanged one need not be sent again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LastAnswer {
+    /// The receipt of that answer.
+    pub receipt: Receipt,
+    /// What the server needs to see whether it changed.
+    pub validators: Validators,
 }
 
 /// What can go wrong with the archive.
@@ -93,22 +125,21 @@ impl Archive {
     /// The archive below the root of a dataset.
     #[must_use]
     pub fn below(output: &Path) -> Self {
-        Self { root: output.join("raw") }
+        Self { root: output.join("raw"), drafts: drafts(output) }
     }
 
     /// Stores an answer and reads it back as a page. The same bytes are stored once.
     ///
     /// # Errors
-    /// When the disk refuses, or an object of this name holds other bytes.
+    /// When the disk refuses.
     pub fn keep(&self, answer: Answer) -> Result<(Receipt, Page), ArchiveError> {
         let sha256 = sha256(&answer.body);
         let path = self.object(&sha256);
-        if path.exists() {
-            self.read(&sha256)?;
-        } else {
+        // A damaged object is written again: the bytes at hand are those that its name says.
+        if self.read(&sha256).is_err() {
             let packed = zstd::encode_all(answer.body.as_slice(), ZSTD_LEVEL)
                 .map_err(|source| ArchiveError::Io { path: path.clone(), source })?;
-            write_whole(&path, &packed)?;
+            write_whole(&self.drafts, &path, &packed)?;
         }
         let receipt = Receipt {
             page: answer.page.clone(),
@@ -120,6 +151,8 @@ impl Archive {
             observed_at: answer.observed_at,
             bytes: u64::try_from(answer.body.len()).expect("a page fits in memory"),
             sha256: sha256.clone(),
+            whole: answer.whole,
+            unchanged_since: None,
         };
         let page = Page {
             name: answer.page,
@@ -151,7 +184,43 @@ impl Archive {
     pub fn keep_receipts(&self, snapshot: SnapshotId, provider: &str, receipts: &[Receipt]) -> Result<(), ArchiveError> {
         let path = self.root.join("receipts").join(snapshot.to_string()).join(format!("{provider}.json"));
         let text = serde_json::to_vec_pretty(receipts).expect("a receipt is plain data");
-        write_whole(&path, &text)
+        write_whole(&self.drafts, &path, &text)
+    }
+
+    /// The page of a receipt, its bytes checked against their hash.
+    ///
+    /// # Errors
+    /// When the object is not there, cannot be inflated, or holds other bytes.
+    pub fn page(&self, receipt: &Receipt) -> Result<Page, ArchiveError> {
+        Ok(Page {
+            name: receipt.page.clone(),
+            scope: receipt.scope.clone(),
+            url: receipt.url.clone(),
+            observed_at: receipt.observed_at,
+            sha256: receipt.sha256.clone(),
+            body: self.read(&receipt.sha256)?,
+        })
+    }
+
+    /// Remembers the answer of an address.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn remember(&self, last: &LastAnswer) -> Result<(), ArchiveError> {
+        let text = serde_json::to_vec_pretty(last).expect("a receipt is plain data");
+        write_whole(&self.drafts, &self.address(&last.receipt.url), &text)
+    }
+
+    /// The last answer of an address, if its bytes are still whole. Anything doubtful is as good as nothing.
+    #[must_use]
+    pub fn recall(&self, url: &str) -> Option<LastAnswer> {
+        let last: LastAnswer = serde_json::from_slice(&fs::read(self.address(url)).ok()?).ok()?;
+        (last.receipt.url == url && self.read(&last.receipt.sha256).is_ok()).then_some(last)
+    }
+
+    fn address(&self, url: &str) -> PathBuf {
+        let name = sha256(url.as_bytes());
+        self.root.join("addresses").join(&name[..2]).join(format!("{}.json", &name[2..]))
     }
 
     fn object(&self, sha256: &str) -> PathBuf {
@@ -159,35 +228,34 @@ impl Archive {
     }
 }
 
+/// Where files of a dataset are written before they are moved to their place.
+#[must_use]
+pub fn drafts(output: &Path) -> PathBuf {
+    output.join(".drafts")
+}
+
 /// Removes the drafts that a run left when it died. Only the holder of the dataset's lock may do so.
 ///
 /// # Errors
 /// When the disk refuses.
-pub fn clear_drafts(folder: &Path) -> Result<(), ArchiveError> {
-    let io = |source| ArchiveError::Io { path: folder.to_owned(), source };
-    for entry in fs::read_dir(folder).map_err(io)? {
-        let entry = entry.map_err(io)?;
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = name.to_string_lossy();
-        if entry.file_type().map_err(io)?.is_dir() {
-            clear_drafts(&path)?;
-        } else if name.starts_with('.') && name.ends_with(".part") {
-            fs::remove_file(&path).map_err(|source| ArchiveError::Io { path: path.clone(), source })?;
-        }
+pub fn clear_drafts(output: &Path) -> Result<(), ArchiveError> {
+    let path = drafts(output);
+    match fs::remove_dir_all(&path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(ArchiveError::Io { path, source }),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// Writes a file so that it is whole or not there: to a neighbour first, onto the disk, then in place.
+/// Writes a file so that it is whole or not there: as a draft first, onto the disk, then in place.
 ///
 /// # Errors
 /// When the disk refuses.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+pub fn write_whole(drafts: &Path, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
     let io = |source| ArchiveError::Io { path: path.to_owned(), source };
-    let folder = path.parent().expect("files of a dataset stand in folders");
-    fs::create_dir_all(folder).map_err(io)?;
-    let name = path.file_name().expect("a file has a name").to_string_lossy();
-    let draft = folder.join(format!(".{name}.{}.part", std::process::id()));
+    fs::create_dir_all(path.parent().expect("files of a dataset stand in folders")).map_err(io)?;
+    fs::create_dir_all(drafts).map_err(io)?;
+    let draft = drafts.join(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
     let write = || -> io::Result<()> {
         let mut file = File::create(&draft)?;
         file.write_all(bytes)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Parser, Subcommand};
 
 use crate::print::Format;
@@ -34,6 +34,8 @@ pub enum Verb {
     Parse(Parse),
     /// Fetch a provider's pages politely and store them as a dated recording
     Record(Record),
+    /// Publish the earlier nights that a provider still names, each as a snapshot of its own time
+    Backfill(Backfill),
 }
 
 /// Where the dataset is.
@@ -104,6 +106,9 @@ pub struct Offers {
     /// Only these providers
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub provider: Vec<String>,
+    /// Only this machine, exactly as the provider names it
+    #[arg(long, value_name = "TYPE")]
+    pub instance_type: Option<String>,
     /// Only this GPU, as people type it: h100, "H100 SXM", a100-80, 4090
     #[arg(long)]
     pub gpu: Option<String>,
@@ -131,6 +136,31 @@ pub struct Offers {
     /// At most so many rows
     #[arg(long, default_value_t = 50)]
     pub limit: u32,
+}
+
+/// Arguments of `backfill`.
+#[derive(Debug, Args)]
+pub struct Backfill {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The provider
+    pub provider: String,
+    /// From this day on
+    #[arg(long, value_name = "DATE")]
+    pub since: NaiveDate,
+    /// To this day [default: the newest night]
+    #[arg(long, value_name = "DATE")]
+    pub until: Option<NaiveDate>,
+    /// Only these scopes, such as regions [default: all]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub scopes: Vec<String>,
+    /// Also read a provider whose terms restrict reading by machine
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub accept_terms: Vec<String>,
+    /// Address or mail that the provider can write to; stands in the User-Agent
+    #[arg(long, env = "GPULEDGER_CONTACT")]
+    pub contact: Option<String>,
 }
 
 /// Arguments of `diff`.

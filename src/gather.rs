@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use gpuledger_scrapers::contract::{Page, Parsed, SCOPE_INDEX, ScrapeError, Scraper};
+use gpuledger_scrapers::contract::{Parsed, SCOPE_INDEX, ScrapeError, Scraper};
 use gpuledger_scrapers::manifest::Manifest;
 use gpuledger_scrapers::read;
 
-use crate::archive::Receipt;
+use crate::archive::{Archive, Receipt};
 use crate::normalise::Observed;
 use crate::normalise::currency::Rate;
 use crate::validate::{Finding, ScopeCoverage, ScopeStatus, Severity};
@@ -25,6 +25,8 @@ pub enum Input {
     Typed,
     /// From files that somebody keeps.
     Files,
+    /// From the provider, of an earlier night.
+    History,
 }
 
 impl Input {
@@ -36,6 +38,7 @@ impl Input {
             Self::Recorded => "recorded",
             Self::Typed => "typed",
             Self::Files => "files",
+            Self::History => "history",
         }
     }
 }
@@ -59,8 +62,8 @@ pub struct Delivery {
     pub scraper: &'static dyn Scraper,
     /// Where the pages come from.
     pub input: Input,
-    /// Pages, read back from the archive.
-    pub pages: Vec<(Receipt, Page)>,
+    /// Receipts of the archived pages.
+    pub pages: Vec<Receipt>,
     /// Scopes that could not be had.
     pub failures: Vec<Failure>,
     /// Time spent on getting the pages.
@@ -78,35 +81,19 @@ pub struct Gathered {
 #[derive(Default)]
 struct Scope {
     parsed: Parsed,
-    pages: Vec<PageFacts>,
+    pages: Vec<Receipt>,
     failure: Option<Failure>,
-    bytes: u64,
     seconds: f64,
 }
 
-struct PageFacts {
-    name: String,
-    url: String,
-    sha256: String,
-    observed_at: chrono::DateTime<chrono::Utc>,
-}
-
-/// Reads a provider's pages scope by scope. A scope with a page missing is not read at all.
+/// Reads a provider's pages scope by scope, so that only one scope's bytes are in memory. A scope with a page missing is not
+/// read at all.
 #[must_use]
-pub fn gather(delivery: Delivery) -> Gathered {
+pub fn gather(delivery: Delivery, archive: &Archive) -> Gathered {
     let manifest = delivery.scraper.manifest();
     let mut scopes: BTreeMap<String, Scope> = BTreeMap::new();
-    let mut pages = Vec::new();
-    for (receipt, page) in delivery.pages {
-        let scope = scopes.entry(page.scope.clone()).or_default();
-        scope.bytes += receipt.bytes;
-        scope.pages.push(PageFacts {
-            name: page.name.clone(),
-            url: page.url.clone(),
-            sha256: page.sha256.clone(),
-            observed_at: page.observed_at,
-        });
-        pages.push(page);
+    for receipt in delivery.pages {
+        scopes.entry(receipt.scope.clone()).or_default().pages.push(receipt);
     }
     for failure in delivery.failures {
         scopes.entry(failure.scope.clone()).or_default().failure.get_or_insert(failure);
@@ -115,22 +102,31 @@ pub fn gather(delivery: Delivery) -> Gathered {
     if scopes.get(SCOPE_INDEX).is_some_and(|index| index.failure.is_none()) {
         scopes.remove(SCOPE_INDEX);
     }
-    pages.retain(|page| scopes.get(&page.scope).is_some_and(|scope| scope.failure.is_none()));
     let share = delivery.seconds / f64::from(u32::try_from(scopes.len().max(1)).expect("there are few scopes"));
-    let started = Instant::now();
-    for (name, result) in read(delivery.scraper, pages) {
-        let scope = scopes.entry(name.clone()).or_default();
-        match result {
-            Ok(parsed) => scope.parsed = parsed,
-            Err(error) => scope.failure = Some(refused(name, &error)),
+    for (name, scope) in &mut scopes {
+        let started = Instant::now();
+        if scope.failure.is_none() {
+            match read_scope(delivery.scraper, name, &scope.pages, archive) {
+                Ok(parsed) => scope.parsed = parsed,
+                Err(failure) => scope.failure = Some(failure),
+            }
         }
-    }
-    let read_share =
-        started.elapsed().as_secs_f64() / f64::from(u32::try_from(scopes.len().max(1)).expect("there are few scopes"));
-    for scope in scopes.values_mut() {
-        scope.seconds = share + read_share;
+        scope.seconds = share + started.elapsed().as_secs_f64();
     }
     Gathered { manifest, input: delivery.input, scopes }
+}
+
+fn read_scope(scraper: &dyn Scraper, scope: &str, pages: &[Receipt], archive: &Archive) -> Result<Parsed, Failure> {
+    let pages = pages.iter().map(|receipt| archive.page(receipt)).collect::<Result<Vec<_>, _>>().map_err(|error| Failure {
+        scope: scope.to_owned(),
+        code: "not_archived".to_owned(),
+        reason: error.to_string(),
+        is_skip: false,
+    })?;
+    match read(scraper, pages).remove(scope) {
+        Some(result) => result.map_err(|error| refused(scope.to_owned(), &error)),
+        None => Ok(Parsed::default()),
+    }
 }
 
 /// A scope that was refused by its parser.
@@ -195,7 +191,7 @@ impl Gathered {
             skipped: scope.parsed.skipped.len(),
             quarantined: 0,
             left_out: scope.parsed.out_of_scope.values().map(|rows| u64::from(*rows)).sum(),
-            bytes: scope.bytes,
+            bytes: scope.pages.iter().map(|page| page.bytes).sum(),
             seconds: scope.seconds,
             reason: scope.failure.as_ref().map(|failure| failure.reason.clone()),
             input: self.input.word(),
@@ -241,7 +237,7 @@ impl Gathered {
 }
 
 impl Scope {
-    fn page(&self, name: &str) -> &PageFacts {
-        self.pages.iter().find(|page| page.name == name).expect("a parser names only pages it was given")
+    fn page(&self, name: &str) -> &Receipt {
+        self.pages.iter().find(|page| page.page == name).expect("a parser names only pages it was given")
     }
 }

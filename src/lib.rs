@@ -9,12 +9,17 @@ pub mod exit;
 /// The conductor: the only file that knows all rooms.
 pub mod run;
 
+/// Which pages a night is made of.
+pub mod deliver;
+
 /// Raw answers, kept before anything reads them.
 pub mod archive;
 /// The only room with a network.
 pub mod fetch;
 /// What one provider gave tonight: its pages read by its scraper.
 pub mod gather;
+/// The bytes of one page, however they come.
+pub mod intake;
 /// One writer at a time.
 pub mod lock;
 /// A night's identity.
@@ -32,8 +37,13 @@ pub mod source;
 /// Rules over the whole night.
 pub mod validate;
 
+/// Earlier nights that a provider still publishes.
+pub mod backfill;
+
 /// Two snapshots → what changed.
 pub mod diff;
+/// Pages of a provider from files, shown as offers.
+pub mod parse;
 /// Filters over the offers of a snapshot.
 pub mod query;
 /// A dated recording of a provider, made from the network.

@@ -17,6 +17,14 @@ pub enum QueryError {
         /// Names that are near.
         near: String,
     },
+    /// No machine of this name.
+    #[error("find a machine type `{typed}` in the snapshot; near it are {near}")]
+    UnknownMachine {
+        /// What was typed.
+        typed: String,
+        /// Names that are near.
+        near: String,
+    },
     /// No value of this name.
     #[error("find {what} `{typed}`; there are {known}")]
     UnknownValue {
@@ -62,6 +70,9 @@ pub fn offers(rows: LazyFrame, filter: &Offers) -> Result<DataFrame, QueryError>
     let mut rows = rows.with_column(col("instance_type").fill_null(col("offer_label")).alias("instance_type"));
     if !filter.provider.is_empty() {
         rows = one_of(rows, "provider", "provider", &filter.provider)?;
+    }
+    if let Some(typed) = &filter.instance_type {
+        rows = of_machine(rows, typed)?;
     }
     if let Some(typed) = &filter.gpu {
         rows = rows.filter(is_gpu(typed)?);
@@ -115,6 +126,22 @@ pub fn is_gpu(typed: &str) -> Result<Expr, QueryError> {
     Ok(models.iter().map(|model| is_one(&model.name)).reduce(Expr::or).expect("at least one model matches"))
 }
 
+/// Machines named when one that does not exist is asked for.
+const NEAR_MAX: usize = 4;
+
+/// Rows of one machine type, exactly as the provider names it but for upper and lower case.
+fn of_machine(rows: LazyFrame, typed: &str) -> Result<LazyFrame, QueryError> {
+    let present = rows.clone().select([col("instance_type").unique().sort(SortOptions::default())]).collect()?;
+    let present: Vec<String> = present.column("instance_type")?.str()?.iter().flatten().map(str::to_owned).collect();
+    let Some(name) = present.iter().find(|name| name.eq_ignore_ascii_case(typed)) else {
+        let mut near: Vec<&String> = present.iter().collect();
+        near.sort_by_key(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &typed.to_lowercase()), name.len()));
+        let near = near.iter().take(NEAR_MAX).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(QueryError::UnknownMachine { typed: typed.to_owned(), near });
+    };
+    Ok(rows.filter(col("instance_type").eq(lit(name.clone()))))
+}
+
 /// Rows with one of the words in a column; a word that no row has is an error, never an empty list.
 fn one_of(rows: LazyFrame, column: &'static str, what: &'static str, words: &[String]) -> Result<LazyFrame, QueryError> {
     let present = rows.clone().select([col(column).unique().sort(SortOptions::default())]).collect()?;
@@ -136,6 +163,8 @@ pub fn cheapest_on_demand(rows: LazyFrame, typed: &str) -> Result<DataFrame, Que
     let rows = rows
         .filter(is_gpu(typed)?)
         .filter(col("pricing_model").eq(lit("on_demand")).and(col("os").eq(lit("linux"))))
+        // A plan has conditions of its own, such as the first 96 hours being paid at the full price.
+        .filter(col("plan").is_null())
         .filter(col("is_fractional").not().and(col("price_usd_per_gpu_hour").is_not_null()))
         .with_column(col("instance_type").fill_null(col("offer_label")).alias("instance_type"))
         .sort(["price_usd_per_gpu_hour", "offer_id"], SortMultipleOptions::default())

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use polars::prelude::*;
 use serde::Serialize;
 
-use crate::archive::{ArchiveError, write_whole};
+use crate::archive::{ArchiveError, drafts, write_whole};
 use crate::frame::Columns;
 use crate::night::SnapshotId;
 use crate::offer::FINDINGS;
@@ -47,7 +47,7 @@ pub struct ProviderRecord {
     pub provider: String,
     /// complete, partial, failed or skipped.
     pub status: &'static str,
-    /// live, recorded, typed or files.
+    /// live, recorded, typed, files or history.
     pub input: &'static str,
     /// Version of the parser.
     pub scraper_version: u32,
@@ -146,8 +146,8 @@ pub fn keep(output: &Path, snapshot: SnapshotId, record: &RunRecord, findings: &
     let runs = output.join("runs");
     let text = serde_json::to_vec_pretty(record).expect("a run record is plain data");
     let table = findings_bytes(snapshot, findings).expect("findings are a table of texts");
-    write_whole(&runs.join(format!("{snapshot}.findings.parquet")), &table)?;
-    write_whole(&runs.join(format!("{snapshot}.json")), &text)
+    write_whole(&drafts(output), &runs.join(format!("{snapshot}.findings.parquet")), &table)?;
+    write_whole(&drafts(output), &runs.join(format!("{snapshot}.json")), &text)
 }
 
 /// Whether a night's record is there. It is written last, so a run that died may have left none.

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use chrono::Utc;
 use gpuledger_scrapers::read;
 
-use crate::archive::{Archive, ArchiveError, write_whole};
+use crate::archive::{self, Archive, ArchiveError, write_whole};
 use crate::cli::Record;
+use crate::deliver::why_not;
 use crate::fetch::{Client, Turns, fetch_provider};
 use crate::run::{self, RunError};
 
@@ -48,18 +49,21 @@ pub enum RecordError {
 pub async fn record(args: &Record) -> Result<String, RecordError> {
     let scraper = *run::providers(std::slice::from_ref(&args.provider))?.first().expect("the provider exists");
     let manifest = scraper.manifest();
-    if let Some(reason) = run::why_not(scraper, &args.accept_terms) {
+    if let Some(reason) = why_not(scraper, &args.accept_terms) {
         return Err(RecordError::NotAsked { provider: args.provider.clone(), reason });
     }
     let client = Client::new(args.contact.as_deref()).map_err(RunError::Client)?;
     let at = Utc::now();
     let folder: PathBuf = args.into.join(&args.provider).join("fixtures").join(at.format("%Y-%m-%d").to_string());
     let scratch = folder.join(".archive");
-    let delivery = fetch_provider(&client, &Turns::default(), &Archive::below(&scratch), scraper, &|_, _, _| {}).await;
+    let archive = Archive::below(&scratch);
+    let delivery = fetch_provider(&client, &Turns::default(), &archive, scraper, &|_, _, _| {}).await;
     let failures: Vec<String> =
         delivery.failures.iter().map(|failure| format!("{}: {}", failure.scope, failure.reason)).collect();
+    let pages = delivery.pages.iter().map(|receipt| archive.page(receipt)).collect::<Result<Vec<_>, _>>();
     // The scratch archive only served the fetching; the recording holds the bytes as plain files.
     let _ = std::fs::remove_dir_all(&scratch);
+    let pages = pages?;
     if delivery.pages.is_empty() {
         let _ = std::fs::remove_dir(&folder);
         return Err(RecordError::NothingFetched { provider: args.provider.clone(), reason: failures.join("; ") });
@@ -71,9 +75,10 @@ pub async fn record(args: &Record) -> Result<String, RecordError> {
         env!("CARGO_PKG_VERSION")
     );
     let mut told = String::new();
-    for (page_receipt, page) in &delivery.pages {
+    let drafts = archive::drafts(&folder);
+    for (page_receipt, page) in delivery.pages.iter().zip(&pages) {
         let file = format!("{}.{}", page.name, ending(&page.body));
-        write_whole(&folder.join(&file), &page.body)?;
+        write_whole(&drafts, &folder.join(&file), &page.body)?;
         let text = |text: &str| toml::Value::from(text).to_string();
         let _ = write!(
             receipt,
@@ -86,11 +91,12 @@ pub async fn record(args: &Record) -> Result<String, RecordError> {
         let _ =
             writeln!(told, "{:>12} bytes  {}  {}", page_receipt.bytes, &page_receipt.sha256[..12], folder.join(&file).display());
     }
-    write_whole(&folder.join("receipt.toml"), receipt.as_bytes())?;
+    write_whole(&drafts, &folder.join("receipt.toml"), receipt.as_bytes())?;
     for failure in failures {
         let _ = writeln!(told, "not recorded: {failure}");
     }
-    for (scope, result) in read(scraper, delivery.pages.into_iter().map(|(_, page)| page).collect()) {
+    let _ = std::fs::remove_dir(&drafts);
+    for (scope, result) in read(scraper, pages) {
         let _ = match result {
             Ok(parsed) => writeln!(
                 told,

@@ -4,25 +4,23 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use gpuledger_scrapers::ALL;
-use gpuledger_scrapers::contract::{Page, Parsed, PublishedOffer, ScrapeError, Scraper};
 use miette::Diagnostic;
 use polars::prelude::*;
 
-use crate::cli::{Cli, Collect, DiffArgs, Listing, Offers, Parse, Verb};
+use crate::backfill::{self, BackfillError};
+use crate::cli::{Backfill, Cli, Collect, DiffArgs, Listing, Offers, Verb};
 use crate::diff::{self, List};
 use crate::exit::Exit;
 use crate::frame::{Cell, Columns};
 use crate::gather::Input;
 use crate::night::SnapshotId;
-use crate::normalise::{Observed, normalise};
-use crate::offer::RATES;
 use crate::print::{self, Format, Heading, heading};
 use crate::query;
 use crate::record::ProviderRecord;
 use crate::run::{self, Night, RunError};
 use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
-use crate::{frame, recorder, source};
+use crate::{parse, recorder};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -62,7 +60,7 @@ impl Failed {
         Self { what: text, help: None, exit }
     }
 
-    fn with_help(mut self, help: &str) -> Self {
+    pub(crate) fn with_help(mut self, help: &str) -> Self {
         self.help = Some(help.to_owned());
         self
     }
@@ -118,7 +116,8 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Offers(args) => offers(&args).await,
         Verb::Diff(args) => difference(&args).await,
         Verb::Providers(args) => providers(&args).await,
-        Verb::Parse(args) => parse(&args),
+        Verb::Parse(args) => parse::parse(&args),
+        Verb::Backfill(args) => backfill(&args).await,
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| Failed::new(Exit::Refused, "", &error))?;
             Ok(Said { data: told, talk: None, exit: Exit::Good })
@@ -147,6 +146,29 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
         data.push_str(&best_offers(output, night.snapshot).await?);
     }
     Ok(Said { data, talk: None, exit: night.exit })
+}
+
+async fn backfill(args: &Backfill) -> Result<Said, Failed> {
+    let told = |night: &Night| {
+        let counts = format!("{} offers, {} findings", night.record.offers, night.findings.len());
+        eprintln!("{}  {:17}  {counts}", night.snapshot, night.record.outcome);
+    };
+    let filled = backfill::backfill(args, &told).await.map_err(|error| match error {
+        BackfillError::Run(error) => error.into(),
+        BackfillError::NotAsked { .. } => Failed::new(Exit::Usage, "", &error),
+        BackfillError::NoIndex { .. } => Failed::new(Exit::Refused, "", &error),
+    })?;
+    let published = filled.nights.iter().filter(|night| night.exit != Exit::Refused).count();
+    let data = format!(
+        "{}: {} nights since {}, {} were there before, {published} published now, {} refused\n",
+        args.provider,
+        filled.named,
+        args.since,
+        filled.there_before,
+        filled.nights.len() - published
+    );
+    let exit = filled.nights.iter().map(|night| night.exit).max_by_key(|exit| *exit as u8).unwrap_or(Exit::NothingDue);
+    Ok(Said { data, talk: None, exit })
 }
 
 const PROVIDER_HEADINGS: [Heading; 9] = [
@@ -401,79 +423,4 @@ fn last_status(coverage: &DataFrame, provider: &str) -> PolarsResult<Option<(Str
         _ => "partial",
     };
     Ok(Some((id, status.to_owned())))
-}
-
-fn parse(args: &Parse) -> Result<Said, Failed> {
-    let scraper = *run::providers(std::slice::from_ref(&args.provider))?.first().expect("the provider exists");
-    let at = args.at.unwrap_or_else(chrono::Utc::now);
-    let mut pages = Vec::new();
-    for file in &args.files {
-        pages.push(source::page_of(file, at).map_err(|error| Failed::new(Exit::Usage, "", &error))?);
-    }
-    let parsed = scraper.parse(&pages).map_err(|error| shape(&error, &args.provider))?;
-    let talk = parse_talk(&parsed);
-    let rows = if parsed.offers.is_empty() { rate_rows(&parsed)? } else { offer_rows(scraper, &pages, &parsed, at)? };
-    let headings: &[Heading] = if parsed.offers.is_empty() { &RATE_HEADINGS } else { &query::HEADINGS };
-    let data = print::rows(&rows, headings, args.printing.format)?;
-    Ok(Said { data, talk: Some(talk), exit: Exit::Good })
-}
-
-const RATE_HEADINGS: [Heading; 3] =
-    [heading("rate_date", "day"), heading("currency_code", "currency"), heading("units_per_eur", "units per EUR")];
-
-fn shape(error: &ScrapeError, provider: &str) -> Failed {
-    let help =
-        format!("the parser is scrapers/{provider}/mod.rs; the facts about the page are in scrapers/{provider}/manifest.toml");
-    Failed::new(Exit::Refused, "read the pages", error).with_help(&help)
-}
-
-fn parse_talk(parsed: &Parsed) -> String {
-    let mut talk = String::new();
-    for skipped in &parsed.skipped {
-        let _ = writeln!(talk, "skipped {} ({} {}): {}", skipped.label, skipped.place.page, skipped.place.at, skipped.reason);
-    }
-    for (reason, rows) in &parsed.out_of_scope {
-        let _ = writeln!(talk, "left out {rows} rows: {reason}");
-    }
-    for field in &parsed.unread_fields {
-        let _ = writeln!(talk, "field `{field}` is new: nobody reads it");
-    }
-    let _ = writeln!(talk, "{} offers, {} rates, {} rows skipped", parsed.offers.len(), parsed.rates.len(), parsed.skipped.len());
-    talk
-}
-
-fn offer_rows(
-    scraper: &'static dyn Scraper,
-    pages: &[Page],
-    parsed: &Parsed,
-    at: chrono::DateTime<chrono::Utc>,
-) -> PolarsResult<DataFrame> {
-    let observe = |offer: &PublishedOffer| {
-        let page = pages.iter().find(|page| page.name == offer.place.page).expect("a parser names only pages it was given");
-        Observed {
-            manifest: scraper.manifest(),
-            scope: page.scope.clone(),
-            source_url: page.url.clone(),
-            raw_sha256: page.sha256.clone(),
-            observed_at: at,
-            offer: offer.clone(),
-        }
-    };
-    let observed: Vec<Observed> = parsed.offers.iter().map(observe).collect();
-    let rows = normalise(SnapshotId::at(at), &observed, &frame::empty(&RATES))?;
-    let reason = col(crate::normalise::HELD_BACK).alias("held_back");
-    rows.0
-        .lazy()
-        .with_column(col("instance_type").fill_null(col("offer_label")).alias("instance_type"))
-        .with_column(reason)
-        .drop(by_name([crate::normalise::HELD_BACK], true, false))
-        .collect()
-}
-
-fn rate_rows(parsed: &Parsed) -> PolarsResult<DataFrame> {
-    let mut columns = Columns::new(parsed.rates.len());
-    columns.dates("rate_date", parsed.rates.iter().map(|rate| Some(rate.date)));
-    columns.texts("currency_code", parsed.rates.iter().map(|rate| Some(rate.currency_code.as_str())));
-    columns.decimals("units_per_eur", parsed.rates.iter().map(|rate| Some(rate.units_per_eur)))?;
-    columns.finish()
 }

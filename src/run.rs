@@ -4,29 +4,26 @@
 //! refused night leaves its record and findings, and no data.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use gpuledger_scrapers::ALL;
-use gpuledger_scrapers::contract::{SCOPE_ALL, Scraper};
-use gpuledger_scrapers::manifest::TermsOfUse;
+use gpuledger_scrapers::contract::Scraper;
 use gpuledger_scrapers::recordings;
 use polars::prelude::PolarsError;
 
 use crate::archive::{Archive, ArchiveError, clear_drafts};
 use crate::cli::Collect;
+use crate::deliver::deliver;
 use crate::exit::Exit;
-use crate::fetch::{Client, Turns, fetch_provider};
-use crate::gather::{Delivery, Failure, Gathered, Input, gather};
+use crate::gather::{Delivery, Gathered, gather};
 use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate, newest_rate_day, rates_frame};
 use crate::normalise::{Observed, normalise};
 use crate::offer::SCHEMA_VERSION;
-use crate::progress::Bars;
 use crate::record::{self, RunRecord};
-use crate::snapshot::publish::{Published, publish};
+use crate::snapshot::publish::{Published, clear_uncommitted, publish};
 use crate::snapshot::{SnapshotError, read};
-use crate::source::{self, SourceError};
+use crate::source::SourceError;
 use crate::validate::{Verdict, validate};
 use crate::{lock, validate::Finding};
 
@@ -94,20 +91,43 @@ pub async fn collect(args: &Collect) -> Result<Night, RunError> {
     providers(&args.accept_terms)?;
     let snapshot = SnapshotId::at(time_of(args, &scrapers, started_at));
     let output = args.dataset.output.as_path();
-    let _lock = lock::take(output)?;
-    clear_drafts(output)?;
+    let _lock = open_for_writing(output).await?;
     let archive = Archive::below(output);
-    let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
-
     let deliveries = deliver(args, &scrapers, snapshot, &archive).await?;
+    judge_and_publish(output, &archive, snapshot, started_at, deliveries, &[]).await
+}
+
+/// Takes the dataset's lock and clears what a run that died left.
+///
+/// # Errors
+/// When another run holds the lock, or the disk refuses.
+pub async fn open_for_writing(output: &Path) -> Result<lock::WriterLock, RunError> {
+    let lock = lock::take(output)?;
+    clear_drafts(output)?;
+    clear_uncommitted(output).await?;
+    Ok(lock)
+}
+
+/// From a night's pages to its snapshot. `more_rates` are exchange rates beside those of the pages.
+///
+/// # Errors
+/// When the dataset or the archive cannot be used.
+pub async fn judge_and_publish(
+    output: &Path,
+    archive: &Archive,
+    snapshot: SnapshotId,
+    started_at: DateTime<Utc>,
+    deliveries: Vec<Delivery>,
+    more_rates: &[Rate],
+) -> Result<Night, RunError> {
+    let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
     // A published night keeps the receipts of the pages that it was made of.
     for delivery in deliveries.iter().filter(|_| !is_published) {
-        let receipts: Vec<_> = delivery.pages.iter().map(|(receipt, _)| receipt.clone()).collect();
-        archive.keep_receipts(snapshot, &delivery.scraper.manifest().provider, &receipts)?;
+        archive.keep_receipts(snapshot, &delivery.scraper.manifest().provider, &delivery.pages)?;
     }
-    let gathered: Vec<Gathered> = deliveries.into_iter().map(gather).collect();
+    let gathered: Vec<Gathered> = deliveries.into_iter().map(|delivery| gather(delivery, archive)).collect();
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();
-    let rates: Vec<Rate> = gathered.iter().flat_map(Gathered::rates).collect();
+    let rates: Vec<Rate> = gathered.iter().flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
     let known_rates = known_rates(output, snapshot, &observed, &rates).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
     let verdict = validate(&normalised, &gathered)?;
@@ -124,69 +144,6 @@ fn time_of(args: &Collect, scrapers: &[&'static dyn Scraper], now: DateTime<Utc>
             .max()
     };
     args.at.or_else(|| if args.recorded { recorded() } else { None }).unwrap_or(now)
-}
-
-async fn deliver(
-    args: &Collect,
-    scrapers: &[&'static dyn Scraper],
-    snapshot: SnapshotId,
-    archive: &Archive,
-) -> Result<Vec<Delivery>, RunError> {
-    if let Some(folder) = &args.from {
-        let mut deliveries = Vec::new();
-        for scraper in scrapers {
-            let of_provider = folder.join(&scraper.manifest().provider);
-            if of_provider.is_dir() {
-                deliveries.push(source::from_files(*scraper, &of_provider, snapshot.instant(), archive)?);
-            } else if !args.providers.is_empty() {
-                deliveries.push(skipped(*scraper, Input::Files, format!("there is no folder {}", of_provider.display())));
-            }
-        }
-        return Ok(deliveries);
-    }
-    let client = Client::new(args.contact.as_deref()).map_err(RunError::Client)?;
-    let (turns, bars) = (Turns::default(), Arc::new(Bars::new(!args.recorded)));
-    let mut deliveries = Vec::new();
-    let mut tasks = tokio::task::JoinSet::new();
-    for (index, scraper) in scrapers.iter().copied().enumerate() {
-        if args.recorded {
-            deliveries.push((index, source::recorded(scraper, archive)?));
-        } else if let Some(reason) = why_not(scraper, &args.accept_terms) {
-            deliveries.push((index, skipped(scraper, Input::Live, reason)));
-        } else {
-            let (client, turns, archive, bars) = (client.clone(), turns.clone(), archive.clone(), Arc::clone(&bars));
-            tasks.spawn(async move {
-                let bar = bars.provider(&scraper.manifest().provider);
-                let delivery =
-                    fetch_provider(&client, &turns, &archive, scraper, &|done, known, bytes| bar.update(done, known, bytes))
-                        .await;
-                bar.finish(&delivery);
-                (index, delivery)
-            });
-        }
-    }
-    deliveries.extend(tasks.join_all().await);
-    deliveries.sort_by_key(|(index, _)| *index);
-    Ok(deliveries.into_iter().map(|(_, delivery)| delivery).collect())
-}
-
-/// Why a provider is not asked at all; `None` when it is.
-#[must_use]
-pub fn why_not(scraper: &dyn Scraper, accepted: &[String]) -> Option<String> {
-    let manifest = scraper.manifest();
-    if manifest.terms == TermsOfUse::Restricted && !accepted.contains(&manifest.provider) {
-        return Some(format!(
-            "its terms restrict reading by machine: {}; name it in --accept-terms to read it",
-            manifest.terms_note
-        ));
-    }
-    let key = manifest.fetch.key_env.as_ref()?;
-    std::env::var_os(key).is_none().then(|| format!("it needs a key in the environment variable {key}"))
-}
-
-fn skipped(scraper: &'static dyn Scraper, input: Input, reason: String) -> Delivery {
-    let failure = Failure { scope: SCOPE_ALL.to_owned(), code: "not_asked".to_owned(), reason, is_skip: true };
-    Delivery { scraper, input, pages: Vec::new(), failures: vec![failure], seconds: 0.0 }
 }
 
 /// Tonight's rates and those of earlier nights that may hold for tonight's prices.

@@ -2,8 +2,9 @@
 //!
 //! They go through the archive like any answer, so that everything after it is the same.
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, Read};
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
@@ -11,8 +12,9 @@ use gpuledger_scrapers::contract::{Method, Page, SCOPE_ALL, Scraper};
 use gpuledger_scrapers::recordings::{self, Origin};
 use gpuledger_scrapers::{assign_scopes, sha256};
 
-use crate::archive::{Answer, Archive, ArchiveError};
+use crate::archive::{Answer, Archive, ArchiveError, Whole};
 use crate::gather::{Delivery, Failure, Input, refused};
+use crate::intake::{Intake, IntakeError, Taken};
 
 /// Why files could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +52,7 @@ pub fn recorded(scraper: &'static dyn Scraper, archive: &Archive) -> Result<Deli
         delivery.input = Input::Recorded;
     }
     for page in recording.pages {
-        delivery.pages.push(archive.keep(answer_of(page))?);
+        delivery.pages.push(archive.keep(answer_of(page))?.0);
     }
     Ok(delivery)
 }
@@ -67,9 +69,16 @@ pub fn from_files(
 ) -> Result<Delivery, SourceError> {
     let mut delivery = Delivery { scraper, input: Input::Files, pages: Vec::new(), failures: Vec::new(), seconds: 0.0 };
     let mut pages = Vec::new();
+    let mut wholes = HashMap::new();
     for path in files_of(folder)? {
-        pages.push(page_of(&path, at)?);
+        let (page, whole) = page_of(scraper, &path, at)?;
+        wholes.extend(whole.map(|whole| (page.name.clone(), whole)));
+        pages.push(page);
     }
+    let keep = |page: Page| {
+        let whole = wholes.get(&page.name).cloned();
+        archive.keep(Answer { whole, ..answer_of(page) }).map(|(receipt, _)| receipt)
+    };
     if pages.is_empty() {
         delivery.failures.push(Failure {
             scope: SCOPE_ALL.to_owned(),
@@ -83,36 +92,59 @@ pub fn from_files(
         // Nobody can tell which scope an unreadable file is of, so it is one of its own.
         page.scope = format!("file:{}", page.name);
         delivery.failures.push(refused(page.scope.clone(), &error));
-        delivery.pages.push(archive.keep(answer_of(page))?);
+        delivery.pages.push(keep(page)?);
     }
     for page in pages {
-        delivery.pages.push(archive.keep(answer_of(page))?);
+        delivery.pages.push(keep(page)?);
     }
     Ok(delivery)
 }
 
-/// A file as a page. A `.gz` or `.zst` file is inflated; one that breaks off is an error, never a short page.
+/// A file as a page. A `.gz` or `.zst` file is inflated; one that breaks off is an error, never a short page. Of a bulk file
+/// only the lines that matter are held.
 ///
 /// # Errors
 /// When the file cannot be read or inflated.
-pub fn page_of(path: &Path, at: DateTime<Utc>) -> Result<Page, SourceError> {
+pub fn page_of(scraper: &'static dyn Scraper, path: &Path, at: DateTime<Utc>) -> Result<(Page, Option<Whole>), SourceError> {
     let io = |source| SourceError::Io { path: path.to_owned(), source };
-    let bytes = fs::read(path).map_err(io)?;
-    let body = inflate(bytes).map_err(io)?;
+    let mut reader = inflated(File::open(path).map_err(io)?).map_err(io)?;
+    let mut intake = Intake::new(scraper, &scraper.manifest().fetch);
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let bad = |error: IntakeError| io(io::Error::other(error));
+    loop {
+        match reader.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(bytes) => intake.push(&chunk[..bytes]).map_err(bad)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(io(error)),
+        }
+    }
+    let Taken { body, whole } = intake.finish().map_err(bad)?;
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    Ok(Page { scope: SCOPE_ALL.to_owned(), url: path.display().to_string(), observed_at: at, sha256: sha256(&body), name, body })
+    let page =
+        Page { scope: SCOPE_ALL.to_owned(), url: path.display().to_string(), observed_at: at, sha256: sha256(&body), name, body };
+    Ok((page, whole))
 }
 
-fn inflate(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut body)?;
-    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        zstd::stream::read::Decoder::new(bytes.as_slice())?.read_to_end(&mut body)?;
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+fn inflated(file: File) -> io::Result<Box<dyn Read>> {
+    let mut head = [0; 4];
+    let mut file = io::BufReader::with_capacity(CHUNK_BYTES, file);
+    let known = {
+        let start = file.fill_buf()?;
+        let known = start.len().min(head.len());
+        head[..known].copy_from_slice(&start[..known]);
+        &head[..known]
+    };
+    Ok(if known.starts_with(&[0x1f, 0x8b]) {
+        Box::new(flate2::bufread::MultiGzDecoder::new(file))
+    } else if known.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Box::new(zstd::stream::read::Decoder::with_buffer(file)?)
     } else {
-        body = bytes;
-    }
-    Ok(body)
+        Box::new(file)
+    })
 }
 
 /// The files of a folder in order of their names; hidden ones are nobody's pages.
@@ -140,5 +172,6 @@ fn answer_of(page: Page) -> Answer {
         http_status: None,
         observed_at: page.observed_at,
         body: page.body,
+        whole: None,
     }
 }

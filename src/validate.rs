@@ -108,7 +108,7 @@ pub struct ScopeCoverage {
     pub seconds: f64,
     /// Why it is not complete.
     pub reason: Option<String>,
-    /// live, recorded, typed or files.
+    /// live, recorded, typed, files or history.
     pub input: &'static str,
     /// Version of the parser.
     pub scraper_version: u32,
@@ -253,7 +253,9 @@ fn quarantine(rows: DataFrame, findings: &mut Vec<Finding>) -> PolarsResult<(Dat
 /// What a row calls itself.
 fn label_of(rows: &DataFrame, row: usize) -> PolarsResult<String> {
     let mut parts = Vec::new();
-    for name in ["instance_type", "offer_label", "gpu_label", "region", "zone", "os", "pricing_model", "commitment_months"] {
+    for name in
+        ["instance_type", "offer_label", "gpu_label", "region", "zone", "os", "pricing_model", "plan", "commitment_months"]
+    {
         let text = Cell::at(rows, name, row)?.text();
         if !text.is_empty() {
             parts.push(text);

@@ -1,7 +1,7 @@
 //! Fetching against a server on this machine: retries, limits, robots.txt, and what a lost page costs.
-//!
-//! The source is a small one made here: a page leads to another where it has a line `next /path`. Whenever it is shown a
-//! page it looks the bytes up in the archive first, so every test also shows that they were kept before they were read.
+
+#[path = "support/shop.rs"]
+mod shop;
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -9,68 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gpuledger::archive::Archive;
 use gpuledger::fetch::{Client, Turns, fetch_provider};
 use gpuledger::gather::{Delivery, gather};
-use gpuledger_scrapers::contract::{Method, Page, PageRequest, Parsed, ScrapeError, Scraper};
-use gpuledger_scrapers::manifest::Manifest;
 use gpuledger_scrapers::sha256;
-use tempfile::TempDir;
+use shop::{LIMITS, Shop, shop};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
-
-/// A source whose pages say in plain text what follows.
-struct Shop {
-    manifest: &'static Manifest,
-    folder: TempDir,
-}
-
-impl Shop {
-    fn archive(&self) -> Archive {
-        Archive::below(self.folder.path())
-    }
-}
-
-impl Scraper for Shop {
-    fn manifest(&self) -> &'static Manifest {
-        self.manifest
-    }
-
-    fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
-        let kept = self.archive().read(&page.sha256).expect("a page is archived before anything reads it");
-        assert_eq!(kept, page.body);
-        let base = self.manifest.homepage.as_str();
-        let request = |path: &str| PageRequest {
-            name: path.to_owned(),
-            scope: page.scope.clone(),
-            url: format!("{base}{path}"),
-            method: Method::Get,
-            body: None,
-        };
-        Ok(page.text()?.lines().filter_map(|line| line.strip_prefix("next ")).map(request).collect())
-    }
-
-    fn parse(&self, _pages: &[Page]) -> Result<Parsed, ScrapeError> {
-        Ok(Parsed::default())
-    }
-}
-
-const LIMITS: &str = "timeout_s = 5\nmax_body_mib = 1\nmax_pages = 20";
-
-/// A shop of pages with a scope each; a page is a path of the server or a whole address.
-fn shop(server: &str, limits: &str, pages: &[(&str, &str)]) -> &'static Shop {
-    let mut text = format!(
-        "provider = 'shop'\nname = 'Shop'\nsource = 'pages of a test'\nhomepage = '{server}'\nsite = 'global'\n\
-         source_kind = 'vendor_api'\nscraper_version = 1\nterms = 'open'\nterms_note = 'ours'\n\
-         [fetch]\nmin_interval_ms = 1\n{limits}\n"
-    );
-    for (scope, page) in pages {
-        let url = if page.starts_with('/') { format!("{server}{page}") } else { (*page).to_owned() };
-        text.push_str(&format!("[[page]]\nname = '{page}'\nurl = '{url}'\nscope = '{scope}'\n"));
-    }
-    let manifest = Box::leak(Box::new(Manifest::parse(&text).expect("the manifest reads")));
-    Box::leak(Box::new(Shop { manifest, folder: tempfile::tempdir().expect("there is room for a folder") }))
-}
 
 fn client() -> Client {
     Client::with_first_wait(None, Duration::from_millis(1)).expect("a client can be made")
@@ -85,11 +29,11 @@ fn failures(delivery: &Delivery) -> Vec<(&str, &str)> {
 }
 
 fn pages(delivery: &Delivery) -> Vec<&str> {
-    delivery.pages.iter().map(|(_, page)| page.name.as_str()).collect()
+    delivery.pages.iter().map(|receipt| receipt.page.as_str()).collect()
 }
 
-fn bodies(delivery: &Delivery) -> Vec<&[u8]> {
-    delivery.pages.iter().map(|(_, page)| page.body.as_slice()).collect()
+fn bodies(shop: &Shop, delivery: &Delivery) -> Vec<Vec<u8>> {
+    delivery.pages.iter().map(|receipt| shop.archive().page(receipt).expect("it is archived").body).collect()
 }
 
 /// The paths a server was asked for, in order, robots.txt apart.
@@ -222,11 +166,12 @@ async fn a_page_that_fails_for_ever_costs_its_scope_and_no_other() {
         let response = if number == 5 { ResponseTemplate::new(500) } else { fine };
         answer(&server, &format!("/e{number}"), response).await;
     }
-    let delivery = fetch(shop(&server.uri(), LIMITS, &[("east", "/e1"), ("west", "/w1")])).await;
+    let shop = shop(&server.uri(), LIMITS, &[("east", "/e1"), ("west", "/w1")]);
+    let delivery = fetch(shop).await;
     assert_eq!(failures(&delivery), [("east", "http_status")]);
     assert_eq!(asked(&server).await.iter().filter(|path| *path == "/e5").count(), 4);
     assert!(!asked(&server).await.contains(&"/e6".to_owned()));
-    let gathered = gather(delivery);
+    let gathered = gather(delivery, &shop.archive());
     let coverage: Vec<_> = gathered.coverage().map(|scope| (scope.scope, scope.status.word())).collect();
     assert_eq!(coverage, [("east".to_owned(), "failed"), ("west".to_owned(), "complete")]);
 }
@@ -255,8 +200,9 @@ async fn a_body_that_breaks_off_is_asked_for_again() {
         let whole = b"a 1.25 USD";
         send(stream, "content-length: 10\r\n", if tries < 3 { &whole[..4] } else { whole })
     });
-    let delivery = fetch(shop(&server, LIMITS, &[("a", "/a")])).await;
-    assert_eq!((failures(&delivery), bodies(&delivery)), (vec![], vec![b"a 1.25 USD".as_slice()]));
+    let shop = shop(&server, LIMITS, &[("a", "/a")]);
+    let delivery = fetch(shop).await;
+    assert_eq!((failures(&delivery), bodies(shop, &delivery)), (vec![], vec![b"a 1.25 USD".to_vec()]));
     assert_eq!(count(&asked), 3);
 }
 
@@ -280,9 +226,10 @@ async fn compressed_answers_arrive_inflated() {
     answer(&server, "/zstd", packed("zstd", zstd)).await;
     // Five bytes stored as they are: brotli has no encoder among the dependencies.
     answer(&server, "/br", packed("br", vec![0x0b, 0x02, 0x80, b'h', b'e', b'l', b'l', b'o', 0x03])).await;
-    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/gzip"), ("b", "/zstd"), ("c", "/br")])).await;
+    let shop = shop(&server.uri(), LIMITS, &[("a", "/gzip"), ("b", "/zstd"), ("c", "/br")]);
+    let delivery = fetch(shop).await;
     assert_eq!(failures(&delivery), []);
-    assert_eq!(bodies(&delivery), [text.as_bytes(), text.as_bytes(), b"hello"]);
+    assert_eq!(bodies(shop, &delivery), [text.as_bytes(), text.as_bytes(), b"hello"]);
 }
 
 #[tokio::test]
@@ -341,8 +288,9 @@ async fn a_redirect_to_another_host_is_not_followed() {
 async fn a_redirect_on_the_same_host_is_followed() {
     let server = server(&[("/b", "a 1.25")]).await;
     answer(&server, "/a", ResponseTemplate::new(302).insert_header("Location", "/b")).await;
-    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
-    assert_eq!((failures(&delivery), bodies(&delivery)), (vec![], vec![b"a 1.25".as_slice()]));
+    let shop = shop(&server.uri(), LIMITS, &[("a", "/a")]);
+    let delivery = fetch(shop).await;
+    assert_eq!((failures(&delivery), bodies(shop, &delivery)), (vec![], vec![b"a 1.25".to_vec()]));
 }
 
 #[tokio::test]
@@ -490,8 +438,9 @@ async fn the_archive_holds_the_bytes_that_came() {
     let server = server(&[("/a", "a 1.25\nnext /b"), ("/b", "b 2.50")]).await;
     let shop = shop(&server.uri(), LIMITS, &[("all", "/a")]);
     let delivery = fetch(shop).await;
-    assert_eq!(bodies(&delivery), [b"a 1.25\nnext /b".as_slice(), b"b 2.50"]);
-    for (receipt, page) in &delivery.pages {
+    assert_eq!(bodies(shop, &delivery), [b"a 1.25\nnext /b".as_slice(), b"b 2.50"]);
+    for receipt in &delivery.pages {
+        let page = shop.archive().page(receipt).expect("it is archived");
         assert_eq!((receipt.sha256.as_str(), page.sha256.as_str()), (sha256(&page.body).as_str(), receipt.sha256.as_str()));
         assert_eq!((receipt.http_status, receipt.bytes), (Some(200), u64::try_from(page.body.len()).expect("it is small")));
         assert_eq!(receipt.url, format!("{}{}", server.uri(), page.name));

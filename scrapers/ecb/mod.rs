@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use crate::contract::{Page, Parsed, Place, PublishedRate, ScrapeError, Scraper, SkipReason, Skipped};
+use crate::contract::{Page, PageRequest, Parsed, Place, PublishedRate, SCOPE_ALL, ScrapeError, Scraper, SkipReason, Skipped};
 use crate::json::start_of;
 use crate::manifest::Manifest;
 use crate::money;
@@ -37,6 +37,10 @@ const LARGEST_CSV_BYTES: u64 = 64 * 1024 * 1024;
 impl Scraper for Ecb {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn history_index(&self) -> Vec<PageRequest> {
+        vec![PageRequest::get("history", SCOPE_ALL, "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip")]
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

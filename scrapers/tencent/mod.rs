@@ -2,30 +2,31 @@
 //!
 //! In: the list of zones (`/cgi/area/queryCvmRegion`), which only leads on, and one answer for each zone
 //! (`cvm/DescribeZoneInstanceConfigInfos`) with a row for each machine type and way of paying. Out: list prices, and
-//! lower ones beside them as promotions. Never a price for a machine whose cards are not certain: without an answer
-//! there is no price, and no built-in list stands in for it.
+//! lower ones beside them as promotions. Never a card read out of a free text, and never a price without an answer: no
+//! built-in list stands in for it.
 //!
 //! Quirks, as documented up to 2026-08:
 //! - The host is undocumented, and an error comes as HTTP 200 with `code` other than 0 or with `Response.Error`.
 //! - No currency is stated. The China site sells in CNY, in ap-singapore or na-siliconvalley too, and at other prices
 //!   than the international site does in USD. Whether tax is included is not stated either.
-//! - The card is no field. It follows from the machine type; the free text `Remark` (`8 * NVIDIA A100`) is a check.
+//! - The card is no field. It follows from the machine type; the free text `Remark` (`8 * NVIDIA A100`) is a check, and
+//!   does not tell 40 GB from 80. A type that the table lacks is published without a card.
 //! - `GpuCount` may be 0.25, while `Gpu` is a whole number in the same row.
-//! - Sold-out rows keep their prices, some of them zero. Every zone repeats the price of a type.
-//! - Machines with FPGAs, and all without GPUs, are in the same answer.
+//! - An hourly price may fall after 96 and after 360 hours of continuous use; the later steps are plans of their own.
+//! - Sold-out rows keep their prices, some of them zero. Every zone repeats the price of a type, or has its own.
+//! - Families that are sold by invitation are listed for everybody, and so are machines with FPGAs and without GPUs.
+//! - Only Linux is asked for: what the answers are to another platform is not documented.
 
 mod price;
+mod rows;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use crate::contract::{
-    Availability, Machine, Method, Page, PageRequest, Parsed, Place, PublishedGpu, PublishedOffer, SCOPE_ALL, SCOPE_INDEX,
-    ScrapeError, Scraper, SkipReason,
-};
-use crate::hardware::{self, Hardware};
+use crate::contract::{Method, Page, PageRequest, Parsed, SCOPE_INDEX, ScrapeError, Scraper};
+use crate::hardware::Hardware;
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
 
@@ -58,7 +59,7 @@ impl Scraper for Tencent {
             return Ok(Some(SCOPE_INDEX.to_owned()));
         }
         let mut zones = BTreeSet::new();
-        for row in rows(page, &response)? {
+        for row in quota_rows(page, &response)? {
             if let Ok(zone) = row.object().and_then(|row| row.text("Zone").map(|zone| zone.into_owned())) {
                 zones.insert(zone);
             }
@@ -71,8 +72,8 @@ impl Scraper for Tencent {
         for page in pages {
             let response = response(page)?;
             if !response.has("RegionSet") {
-                for row in rows(page, &response)? {
-                    take(page, &row, &mut parsed);
+                for row in quota_rows(page, &response)? {
+                    rows::take(page, &row, &mut parsed);
                 }
             }
         }
@@ -94,7 +95,7 @@ fn response(page: &Page) -> Result<Object<'_>, ScrapeError> {
     }
 }
 
-fn rows<'a>(page: &Page, response: &Object<'a>) -> Result<Vec<Value<'a>>, ScrapeError> {
+fn quota_rows<'a>(page: &Page, response: &Object<'a>) -> Result<Vec<Value<'a>>, ScrapeError> {
     some(page, response.field(ROWS)?)
 }
 
@@ -109,7 +110,9 @@ fn some<'a>(page: &Page, list: Value<'a>) -> Result<Vec<Value<'a>>, ScrapeError>
 
 fn zone_requests(page: &Page, response: &Object) -> Result<Vec<PageRequest>, ScrapeError> {
     let mut requests: Vec<PageRequest> = Vec::new();
-    for region in some(page, response.field("RegionSet")?)? {
+    let regions = response.field("RegionSet")?;
+    let place = regions.place();
+    for region in some(page, regions)? {
         let region = region.object()?;
         let (name, zones) = (region.field("region")?, region.field("zones")?.list()?);
         let name = code(page, &name)?;
@@ -130,7 +133,8 @@ fn zone_requests(page: &Page, response: &Object) -> Result<Vec<PageRequest>, Scr
             }
         }
     }
-    Ok(requests)
+    // Regions without a single zone are no list of zones.
+    if requests.is_empty() { Err(ScrapeError::NothingFound { page: page.name.clone(), at: place.at }) } else { Ok(requests) }
 }
 
 /// A region or zone, which goes into an address and a body and so may hold nothing that means something there.
@@ -145,127 +149,4 @@ fn code(page: &Page, value: &Value) -> Result<String, ScrapeError> {
         expected: "the code of a region or zone".to_owned(),
         found: json::start_of(value.characters()),
     })
-}
-
-fn take(page: &Page, value: &Value, parsed: &mut Parsed) {
-    let place = value.place();
-    let row = match value.object() {
-        Ok(row) => row,
-        Err(error) => return parsed.take("a row", place, Err(error.into())),
-    };
-    let label = match row.text("InstanceType") {
-        Ok(text) => text.into_owned(),
-        Err(_) => "a row without InstanceType".to_owned(),
-    };
-    match offers(page, &row, &place, parsed) {
-        Ok(offers) => offers.into_iter().for_each(|offer| parsed.take(label.clone(), place.clone(), offer)),
-        Err(reason) => parsed.take(label, place, Err(reason)),
-    }
-}
-
-/// Everything one row offers: as many offers as it has prices.
-fn offers(
-    page: &Page,
-    row: &Object,
-    place: &Place,
-    parsed: &mut Parsed,
-) -> Result<Vec<Result<PublishedOffer, SkipReason>>, SkipReason> {
-    let instance_type = row.text("InstanceType")?;
-    if !has_gpu(row, &instance_type) {
-        return Err(SkipReason::OutOfScope("not a GPU machine"));
-    }
-    let (zone, region) = zone_and_region(page, row)?;
-    let (gpu, machine) = hardware_of(row, &instance_type)?;
-    let availability = availability(row)?;
-    let charge_type = row.text("InstanceChargeType")?;
-    let price = row.field("Price")?.object()?;
-    let prices = price::of(&charge_type, &price, row.text("Status")? == "SOLD_OUT")?;
-    for object in [row, &price] {
-        object.report_unread(&MANIFEST.ignored_fields, &mut parsed.unread_fields);
-    }
-    let offer = |price: price::Price| {
-        let mut flags = price.flags;
-        if gpu.label.is_none() {
-            flags.insert("card_not_named");
-        }
-        let mut terms = price.terms;
-        terms.availability = Some(availability);
-        PublishedOffer {
-            site: None,
-            sku: Some(format!("{zone}:{instance_type}:{charge_type}")),
-            instance_type: Some(instance_type.to_string()),
-            offer_label: None,
-            region: Some(region.clone()),
-            zone: Some(zone.clone()),
-            gpu: gpu.clone(),
-            machine: machine.clone(),
-            terms,
-            price: price.price,
-            place: place.clone(),
-            flags,
-        }
-    };
-    Ok(prices.into_iter().map(|price| price.map(offer)).collect())
-}
-
-/// Whether the row is of a machine with GPUs. A count that cannot be read is taken for one, so that it is reported.
-fn has_gpu(row: &Object, instance_type: &str) -> bool {
-    let counts = |name| !matches!(row.optional_decimal(name), Ok(count) if count.is_none_or(|count| count.is_zero()));
-    counts("GpuCount") || counts("Gpu") || HARDWARE.of(instance_type).is_ok()
-}
-
-/// The zone, and the region that its code begins with. `ap-guangzhou-6`, `ap-guangzhou`
-fn zone_and_region(page: &Page, row: &Object) -> Result<(String, String), SkipReason> {
-    let zone = row.text("Zone")?;
-    let numbered = zone.rsplit_once('-').filter(|(_, number)| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()));
-    let Some((region, _)) = numbered else {
-        return Err(SkipReason::UnknownWord { what: "zone", word: zone.into_owned() });
-    };
-    let contradiction = |what: &str| SkipReason::Contradiction(format!("a row of zone {zone} in the answer for {what}"));
-    if page.scope != SCOPE_ALL && page.scope != zone {
-        return Err(contradiction(&page.scope));
-    }
-    match page.url.split(['?', '&']).find_map(|part| part.strip_prefix("region=")) {
-        Some(asked) if asked != region => Err(contradiction(asked)),
-        _ => Ok((zone.to_string(), region.to_owned())),
-    }
-}
-
-/// The cards from the table, and what the row says of the rest, once the row does not contradict the table.
-fn hardware_of(row: &Object, instance_type: &str) -> Result<(PublishedGpu, Machine), SkipReason> {
-    let (gpu, mut machine) = HARDWARE.of(instance_type)?;
-    let count = row.decimal("GpuCount")?;
-    if hardware::count_of(count) != gpu.count {
-        let known = gpu.count.map_or_else(|| "none".to_owned(), |count| count.to_string());
-        let text = format!("{instance_type}: GpuCount is {count}, the hardware table has {known}");
-        return Err(SkipReason::Contradiction(text));
-    }
-    let remark = row.optional_text("Remark")?;
-    if let (Some(named), Some(label)) = (remark.as_deref().and_then(card_in), gpu.label.as_deref())
-        && label.split(' ').next().is_some_and(|card| !card.eq_ignore_ascii_case(named))
-    {
-        return Err(SkipReason::Contradiction(format!("{instance_type}: Remark names {named}, the hardware table {label}")));
-    }
-    let family = row.text("InstanceFamily")?;
-    machine.vcpus = Some(row.decimal("Cpu")?);
-    machine.system_memory_gib = Some(row.decimal("Memory")?);
-    machine.is_bare_metal = Some(family.starts_with("BM") || family.starts_with("HCC"));
-    Ok((gpu, machine))
-}
-
-/// The card that a remark such as `8 * NVIDIA Tesla V100-NVLink-32G` names; `None` where it plainly names none.
-fn card_in(remark: &str) -> Option<&str> {
-    let (_, after) = remark.split_once("NVIDIA")?;
-    let words = after.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty() && *word != "Tesla");
-    words.take(1).find(|word| word.starts_with(|c: char| c.is_ascii_uppercase()) && word.contains(|c: char| c.is_ascii_digit()))
-}
-
-fn availability(row: &Object) -> Result<Availability, SkipReason> {
-    let (status, stock) = (row.text("Status")?, row.optional_text("StatusCategory")?);
-    match (status.as_ref(), stock.as_deref()) {
-        ("SOLD_OUT", _) | ("SELL", Some("WithoutStock")) => Ok(Availability::SoldOut),
-        ("SELL", Some("UnderStock")) => Ok(Availability::Low),
-        ("SELL", None | Some("EnoughStock" | "NormalStock")) => Ok(Availability::Available),
-        ("SELL", Some(word)) | (word, _) => Err(SkipReason::UnknownWord { what: "availability", word: word.to_owned() }),
-    }
 }

@@ -25,9 +25,19 @@ type Prices = Vec<Result<Price, SkipReason>>;
 const TERMS: [(u32, &[&str]); 4] =
     [(1, &[""]), (12, &["OneYear"]), (36, &["ThreeYear", "ThreeYears"]), (60, &["FiveYear", "FiveYears"])];
 
-/// Later steps of a price that falls with the hours of continuous use (after 96 and 360 hours).
-const LIST_STEPS: [&str; 2] = ["UnitPriceSecondStep", "UnitPriceThirdStep"];
-const DISCOUNT_STEPS: [&str; 2] = ["UnitPriceDiscountSecondStep", "UnitPriceDiscountThirdStep"];
+/// Steps of an hourly price: the plan, the field of the list price and that of the discounted one. The first step is the
+/// price of the first 96 hours of continuous use, or of all hours where the others are absent, zero or the same.
+const FIRST_STEP: Step = Step { plan: None, list: "UnitPrice", discount: "UnitPriceDiscount" };
+const LATER_STEPS: [Step; 2] = [
+    Step { plan: Some("after_96_hours"), list: "UnitPriceSecondStep", discount: "UnitPriceDiscountSecondStep" },
+    Step { plan: Some("after_360_hours"), list: "UnitPriceThirdStep", discount: "UnitPriceDiscountThirdStep" },
+];
+
+struct Step {
+    plan: Option<&'static str>,
+    list: &'static str,
+    discount: &'static str,
+}
 
 /// The prices of a row, by `InstanceChargeType`.
 pub(super) fn of(charge_type: &str, price: &Object, is_sold_out: bool) -> Result<Prices, SkipReason> {
@@ -46,32 +56,71 @@ pub(super) fn of(charge_type: &str, price: &Object, is_sold_out: bool) -> Result
 
 fn on_demand(price: &Object, is_sold_out: bool) -> Result<Prices, SkipReason> {
     demand_hours(price)?;
-    let terms = Terms::of(PricingModel::OnDemand);
-    let list = price.field("UnitPrice")?;
+    let list = price.field(FIRST_STEP.list)?;
     let amount = amount_of(&list, is_sold_out)?;
-    let mut prices = vec![Ok(Price {
-        price: published(&list, amount, PriceUnit::Hour),
-        terms: terms.clone(),
-        flags: step_flags(price, LIST_STEPS, amount)?,
-    })];
-    if let Some(discount) = discount(price.optional("UnitPriceDiscount"), amount, is_sold_out) {
-        prices.push(discount.and_then(|(value, amount)| {
-            Ok(Price {
-                price: published(&value, amount, PriceUnit::Hour),
-                terms: Terms { is_promotion: true, ..terms },
-                flags: step_flags(price, DISCOUNT_STEPS, amount)?,
-            })
-        }));
-    }
+    let first = (amount, stated(price, FIRST_STEP.discount).unwrap_or(amount));
+    let later: Prices = LATER_STEPS.iter().flat_map(|step| later_step(price, step, first, is_sold_out)).collect();
+    let flag = (!later.is_empty()).then_some("tiered");
+    let mut prices = hourly(&FIRST_STEP, &list, amount, price.optional(FIRST_STEP.discount), is_sold_out, flag);
+    prices.extend(later);
     Ok(prices)
 }
 
-/// The current spot price is in the discount field; `UnitPrice` repeats the list price of the type on demand.
+/// A later step, where it is one. It is a plan of its own: nobody gets its price by starting a machine.
+fn later_step(price: &Object, step: &Step, first: (Decimal, Decimal), is_sold_out: bool) -> Prices {
+    let (Some(list), discount) = (price.optional(step.list), price.optional(step.discount)) else { return Prices::new() };
+    let amount = match amount_of(&list, is_sold_out) {
+        Ok(amount) => amount,
+        Err(SkipReason::PriceZero | SkipReason::SoldOut) => return Prices::new(),
+        Err(reason) => return vec![Err(reason)],
+    };
+    if amount == first.0 && stated(price, step.discount).is_none_or(|lower| lower == first.1) {
+        return Prices::new();
+    }
+    if amount > first.0 {
+        let text = format!("{} is {amount}, above the first step of {}", step.list, first.0);
+        return vec![Err(SkipReason::Contradiction(text))];
+    }
+    let discount = discount.filter(|value| !value.decimal().is_ok_and(|amount| amount.is_zero()));
+    hourly(step, &list, amount, discount, is_sold_out, Some("later_step"))
+}
+
+/// A price that is there and not zero.
+fn stated(price: &Object, field: &str) -> Option<Decimal> {
+    price.optional(field)?.decimal().ok().filter(|amount| !amount.is_zero())
+}
+
+/// The list price of a step, and the discounted one beside it.
+fn hourly(
+    step: &Step,
+    list: &Value,
+    amount: Decimal,
+    lower: Option<Value>,
+    is_sold_out: bool,
+    flag: Option<&'static str>,
+) -> Prices {
+    let terms = Terms { plan: step.plan.map(str::to_owned), ..Terms::of(PricingModel::OnDemand) };
+    let flags: BTreeSet<_> = flag.into_iter().collect();
+    let mut prices =
+        vec![Ok(Price { price: published(list, amount, PriceUnit::Hour), terms: terms.clone(), flags: flags.clone() })];
+    if let Some(discount) = discount(lower, amount, is_sold_out) {
+        prices.push(discount.map(|(value, amount)| Price {
+            price: published(&value, amount, PriceUnit::Hour),
+            terms: Terms { is_promotion: true, ..terms },
+            flags,
+        }));
+    }
+    prices
+}
+
+/// The current spot price is in the discount field; `UnitPrice` repeats the list price of the type on demand, and its later
+/// steps with it.
 fn spot(price: &Object, is_sold_out: bool) -> Result<Prices, SkipReason> {
     demand_hours(price)?;
-    let value = price.field("UnitPriceDiscount")?;
+    let value = price.field(FIRST_STEP.discount)?;
     let amount = amount_of(&value, is_sold_out)?;
-    let flags = step_flags(price, DISCOUNT_STEPS, amount)?;
+    let is_tiered = LATER_STEPS.iter().any(|step| stated(price, step.discount).is_some_and(|later| later != amount));
+    let flags = is_tiered.then_some("tiered").into_iter().collect();
     Ok(vec![Ok(Price { price: published(&value, amount, PriceUnit::Hour), terms: Terms::of(PricingModel::Spot), flags })])
 }
 
@@ -143,17 +192,6 @@ fn discount(value: Option<Value>, list: Decimal, is_sold_out: bool) -> Option<Re
 fn demand_hours(price: &Object) -> Result<(), SkipReason> {
     let unit = price.text("ChargeUnit")?;
     if unit == "HOUR" { Ok(()) } else { Err(SkipReason::UnknownWord { what: "unit", word: unit.into_owned() }) }
-}
-
-/// Marks a price that is another one after some days of continuous use. A step of zero is no step.
-fn step_flags(price: &Object, steps: [&str; 2], first: Decimal) -> Result<BTreeSet<&'static str>, SkipReason> {
-    let mut flags = BTreeSet::new();
-    for step in steps {
-        if price.optional_decimal(step)?.is_some_and(|step| !step.is_zero() && step != first) {
-            flags.insert("tiered");
-        }
-    }
-    Ok(flags)
 }
 
 /// The amount, which must be one. A sold-out machine may have none, and then the source says so.

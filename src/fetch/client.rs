@@ -5,20 +5,26 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
+use bytes::Bytes;
 use chrono::Utc;
-use gpuledger_scrapers::contract::{Method, PageRequest};
-use gpuledger_scrapers::manifest::Fetch;
+use gpuledger_scrapers::contract::{Method, PageRequest, Scraper};
 use gpuledger_scrapers::sha256;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RETRY_AFTER};
 use reqwest::redirect;
-use reqwest::{Response, StatusCode};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::key::Key;
 use super::robots::Robots;
 use crate::archive::Answer;
+use crate::intake::{Intake, IntakeError, Taken};
 
 /// Tries of one page in all.
 const TRIES_MAX: usize = 4;
+
+/// Chunks of a page that may wait to be hashed.
+const CHUNKS_WAITING_MAX: usize = 16;
 
 /// Longest wait that a server may ask for before the page is given up.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
@@ -206,14 +212,22 @@ impl Client {
     ///
     /// # Errors
     /// When no try brought a whole answer.
-    pub async fn get(&self, request: &PageRequest, url: &Url, limits: &Fetch) -> Result<Answer, FetchError> {
+    pub async fn get(
+        &self,
+        scraper: &'static dyn Scraper,
+        request: &PageRequest,
+        url: &Url,
+        validators: Option<&Validators>,
+    ) -> Result<Got, FetchError> {
+        let limits = &scraper.manifest().fetch;
+        let ask = Ask { scraper, request, url, validators, key: Key::of(scraper.manifest()).filter(|_| request.with_key) };
         let mut waits =
             ExponentialBuilder::default().with_min_delay(self.first_wait).with_max_times(TRIES_MAX - 1).with_jitter().build();
         let mut tries = 0;
         loop {
             tries += 1;
             let limit = Duration::from_secs(limits.timeout_s);
-            let tried = match tokio::time::timeout(limit, self.try_once(request, url, limits, tries)).await {
+            let tried = match tokio::time::timeout(limit, self.try_once(&ask, tries)).await {
                 Ok(tried) => tried,
                 Err(_) => {
                     Err(Trouble::Passing(FetchError::TimedOut { page: request.name.clone(), seconds: limits.timeout_s }, None))
@@ -233,17 +247,13 @@ impl Client {
         }
     }
 
-    async fn try_once(&self, request: &PageRequest, url: &Url, limits: &Fetch, tries: usize) -> Result<Answer, Trouble> {
-        let ask = match request.method {
-            Method::Get => self.http.get(url.clone()),
-            Method::Post => self
-                .http
-                .post(url.clone())
-                .header("Content-Type", "application/json; charset=UTF-8")
-                .body(request.body.as_ref().map_or_else(String::new, String::clone)),
-        };
-        let response = ask.send().await.map_err(|error| self.trouble(request, url, &error))?;
+    async fn try_once(&self, ask: &Ask<'_>, tries: usize) -> Result<Got, Trouble> {
+        let Ask { request, .. } = ask;
+        let response = self.request(ask).send().await.map_err(|error| trouble(ask, error))?;
         let status = response.status();
+        if status == StatusCode::NOT_MODIFIED {
+            return Ok(Got::Unchanged);
+        }
         if !status.is_success() {
             let error = FetchError::HttpStatus { page: request.name.clone(), status: status.as_u16(), tries };
             return Err(if may_pass(status) {
@@ -252,8 +262,9 @@ impl Client {
                 Trouble::Lasting(error)
             });
         }
-        let body = self.body(request, url, response, limits).await?;
-        Ok(Answer {
+        let validators = Validators::of(response.headers());
+        let taken = body(ask, response).await?;
+        let answer = Answer {
             page: request.name.clone(),
             scope: request.scope.clone(),
             url: request.url.clone(),
@@ -261,36 +272,126 @@ impl Client {
             request_body_sha256: request.body.as_ref().map(|body| sha256(body.as_bytes())),
             http_status: Some(status.as_u16()),
             observed_at: Utc::now(),
-            body,
-        })
+            body: taken.body,
+            whole: taken.whole,
+        };
+        Ok(Got::Answer(Box::new(answer), validators))
     }
 
-    /// The body, counted after inflating, so that a small answer cannot grow without end.
-    async fn body(&self, request: &PageRequest, url: &Url, mut response: Response, limits: &Fetch) -> Result<Vec<u8>, Trouble> {
-        let most = limits.max_body_mib * 1_024 * 1_024;
-        let too_large = || Trouble::Lasting(FetchError::TooLarge { page: request.name.clone(), mib: limits.max_body_mib });
-        if response.content_length().is_some_and(|announced| announced > most) {
-            return Err(too_large());
+    fn request(&self, ask: &Ask<'_>) -> RequestBuilder {
+        let Ask { request, url, validators, key, .. } = ask;
+        let url = key.as_ref().map_or_else(|| (*url).clone(), |key| key.on_url(url));
+        let mut http = match request.method {
+            Method::Get => self.http.get(url),
+            Method::Post => self
+                .http
+                .post(url)
+                .header("Content-Type", "application/json; charset=UTF-8")
+                .body(request.body.as_ref().map_or_else(String::new, String::clone)),
+        };
+        if let Some(validators) = validators {
+            http = validators.on_request(http);
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.trouble(request, url, &error))? {
-            body.extend_from_slice(&chunk);
-            if u64::try_from(body.len()).is_ok_and(|length| length > most) {
-                return Err(too_large());
-            }
+        match key {
+            Some(key) => key.on_request(http),
+            None => http,
         }
-        Ok(body)
+    }
+}
+
+/// The body, counted after inflating, so that a small answer cannot grow without end. Hashed and sieved on another thread,
+/// so that a bulk file takes no longer than inflating it.
+async fn body(ask: &Ask<'_>, mut response: Response) -> Result<Taken, Trouble> {
+    let limits = &ask.scraper.manifest().fetch;
+    let too_large = |mib| Trouble::Lasting(FetchError::TooLarge { page: ask.request.name.clone(), mib });
+    if response.content_length().is_some_and(|announced| announced > limits.max_body_mib * 1_024 * 1_024) {
+        return Err(too_large(limits.max_body_mib));
+    }
+    let mut intake = Intake::new(ask.scraper, limits);
+    let (chunks, mut arriving) = tokio::sync::mpsc::channel::<Bytes>(CHUNKS_WAITING_MAX);
+    let worker = tokio::task::spawn_blocking(move || {
+        while let Some(chunk) = arriving.blocking_recv() {
+            intake.push(&chunk)?;
+        }
+        intake.finish()
+    });
+    while let Some(chunk) = response.chunk().await.map_err(|error| trouble(ask, error))? {
+        // The worker goes away early only when it has refused the page.
+        if chunks.send(chunk).await.is_err() {
+            break;
+        }
+    }
+    drop(chunks);
+    match worker.await.expect("the worker does not panic") {
+        Ok(taken) => Ok(taken),
+        Err(IntakeError::TooLarge { mib }) => Err(too_large(mib)),
+        Err(error @ IntakeError::LineTooLong) => {
+            Err(Trouble::Lasting(FetchError::BrokenOff { page: ask.request.name.clone(), reason: error.to_string() }))
+        }
+    }
+}
+
+fn trouble(ask: &Ask<'_>, error: reqwest::Error) -> Trouble {
+    // The address may hold the key, and the reason is told.
+    let error = error.without_url();
+    let reason = innermost(&error);
+    let reason = ask.key.as_ref().map_or(reason.clone(), |key| key.redact(&reason));
+    if error.is_redirect() {
+        return Trouble::Lasting(FetchError::LedAstray { page: ask.request.name.clone(), reason });
+    }
+    if error.is_connect() {
+        return Trouble::Lasting(not_connected(ask.url, reason));
+    }
+    Trouble::Passing(FetchError::BrokenOff { page: ask.request.name.clone(), reason }, None)
+}
+
+/// One page to ask for, with all that belongs to it.
+struct Ask<'a> {
+    scraper: &'static dyn Scraper,
+    request: &'a PageRequest,
+    url: &'a Url,
+    validators: Option<&'a Validators>,
+    key: Option<Key>,
+}
+
+/// What a server said.
+#[derive(Debug)]
+pub enum Got {
+    /// The bytes that it sent, and what it needs to see whether they changed.
+    Answer(Box<Answer>, Validators),
+    /// The bytes of the last answer are still right.
+    Unchanged,
+}
+
+/// What a server needs to see whether its answer changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Validators {
+    /// `ETag`, as sent.
+    pub etag: Option<String>,
+    /// `Last-Modified`, as sent.
+    pub last_modified: Option<String>,
+}
+
+impl Validators {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
+        Self { etag: text(ETAG), last_modified: text(LAST_MODIFIED) }
     }
 
-    fn trouble(&self, request: &PageRequest, url: &Url, error: &reqwest::Error) -> Trouble {
-        let reason = innermost(error);
-        if error.is_redirect() {
-            return Trouble::Lasting(FetchError::LedAstray { page: request.name.clone(), reason });
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.etag.is_none() && self.last_modified.is_none()
+    }
+
+    fn on_request(&self, mut request: RequestBuilder) -> RequestBuilder {
+        if let Some(etag) = &self.etag {
+            request = request.header(IF_NONE_MATCH, etag);
         }
-        if error.is_connect() {
-            return Trouble::Lasting(not_connected(url, reason));
+        if let Some(date) = &self.last_modified {
+            request = request.header(IF_MODIFIED_SINCE, date);
         }
-        Trouble::Passing(FetchError::BrokenOff { page: request.name.clone(), reason }, None)
+        request
     }
 }
 

@@ -5,19 +5,23 @@
 //! never lets one provider's trouble reach another.
 
 mod client;
+mod key;
 mod robots;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chrono::Utc;
 use gpuledger_scrapers::contract::{Page, PageRequest, Scraper};
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::archive::{Answer, Archive};
+use crate::archive::{Archive, ArchiveError, LastAnswer, Receipt};
 use crate::gather::{Delivery, Failure, Input};
-pub use client::{Client, FetchError};
+use client::Got;
+pub use client::{Client, FetchError, Validators};
+pub use key::Key;
 
 /// Hosts' turns: one request at a time to a host, and not before its pause is over.
 #[derive(Debug, Default, Clone)]
@@ -45,10 +49,24 @@ pub async fn fetch_provider(
     scraper: &'static dyn Scraper,
     progress: Progress<'_>,
 ) -> Delivery {
+    let manifest = scraper.manifest();
+    let key = Key::of(manifest);
+    fetch_pages(client, turns, archive, scraper, manifest.start(key.is_some()), progress).await
+}
+
+/// Fetches given pages of a provider and those they lead to.
+pub async fn fetch_pages(
+    client: &Client,
+    turns: &Turns,
+    archive: &Archive,
+    scraper: &'static dyn Scraper,
+    start: Vec<PageRequest>,
+    progress: Progress<'_>,
+) -> Delivery {
     let started = Instant::now();
     let manifest = scraper.manifest();
     let mut delivery = Delivery { scraper, input: Input::Live, pages: Vec::new(), failures: Vec::new(), seconds: 0.0 };
-    let mut waiting: VecDeque<PageRequest> = manifest.start().into();
+    let mut waiting: VecDeque<PageRequest> = start.into();
     let mut asked: HashSet<(String, Option<String>)> = HashSet::new();
     let mut lost_scopes: HashSet<String> = HashSet::new();
     let mut bytes = 0;
@@ -85,7 +103,7 @@ pub async fn fetch_provider(
                     Ok(more) => waiting.extend(more),
                     Err(error) => lose(error.code(), error.to_string()),
                 }
-                delivery.pages.push((receipt, page));
+                delivery.pages.push(receipt);
             }
             Err(error) => {
                 if let FetchError::NotConnected { host, .. } = &error {
@@ -110,21 +128,58 @@ async fn fetch_page(
     archive: &Archive,
     scraper: &'static dyn Scraper,
     request: &PageRequest,
-) -> Result<(crate::archive::Receipt, Page), FetchError> {
+) -> Result<(Receipt, Page), FetchError> {
+    let not_archived = |error: ArchiveError| FetchError::NotArchived { page: request.name.clone(), reason: error.to_string() };
+    // What depends on a body or on a key is not the same to everybody who asks for the address.
+    let is_plain = request.body.is_none() && !request.with_key;
+    let last = if is_plain { archive.recall(&request.url).filter(|last| is_sieved_alike(scraper, last)) } else { None };
+    if let Some(last) = &last
+        && request.is_immutable
+    {
+        return again(archive, last, request).map_err(not_archived);
+    }
     let limits = &scraper.manifest().fetch;
     let url = Url::parse(&request.url)
         .map_err(|error| FetchError::BadAddress { url: request.url.clone(), reason: error.to_string() })?;
     let host = url.host_str().ok_or_else(|| FetchError::BadAddress { url: request.url.clone(), reason: "no host".to_owned() })?;
     let turn = turns.of(host).await;
-    let mut last = turn.lock().await;
+    let mut asked_at = turn.lock().await;
     client.may_read(&url).await?;
-    if let Some(last) = *last {
+    if let Some(asked_at) = *asked_at {
         let pause = Duration::from_millis(limits.min_interval_ms);
-        tokio::time::sleep(pause.saturating_sub(last.elapsed())).await;
+        tokio::time::sleep(pause.saturating_sub(asked_at.elapsed())).await;
     }
-    let answer = client.get(request, &url, limits).await;
-    *last = Some(Instant::now());
-    drop(last);
-    let answer: Answer = answer?;
-    archive.keep(answer).map_err(|error| FetchError::NotArchived { page: request.name.clone(), reason: error.to_string() })
+    let validators = last.as_ref().map(|last| &last.validators);
+    let answer = client.get(scraper, request, &url, validators).await;
+    *asked_at = Some(Instant::now());
+    drop(asked_at);
+    match (answer?, &last) {
+        (Got::Unchanged, Some(last)) => again(archive, last, request).map_err(not_archived),
+        (Got::Unchanged, None) => Err(FetchError::HttpStatus { page: request.name.clone(), status: 304, tries: 1 }),
+        (Got::Answer(answer, validators), _) => {
+            let (receipt, page) = archive.keep(*answer).map_err(not_archived)?;
+            if is_plain && (request.is_immutable || !validators.is_empty()) {
+                archive.remember(&LastAnswer { receipt: receipt.clone(), validators }).map_err(not_archived)?;
+            }
+            Ok((receipt, page))
+        }
+    }
+}
+
+/// An archived answer that is still that of its address.
+fn again(archive: &Archive, last: &LastAnswer, request: &PageRequest) -> Result<(Receipt, Page), ArchiveError> {
+    let receipt = Receipt {
+        page: request.name.clone(),
+        scope: request.scope.clone(),
+        observed_at: Utc::now(),
+        unchanged_since: Some(last.receipt.unchanged_since.unwrap_or(last.receipt.observed_at)),
+        ..last.receipt.clone()
+    };
+    let page = archive.page(&receipt)?;
+    Ok((receipt, page))
+}
+
+/// Whether an archived answer went through the sieve that its page would go through today.
+fn is_sieved_alike(scraper: &dyn Scraper, last: &LastAnswer) -> bool {
+    last.receipt.whole.as_ref().is_none_or(|whole| scraper.sieves().contains(&whole.sieve.as_str()))
 }

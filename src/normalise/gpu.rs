@@ -52,9 +52,27 @@ pub struct GpuModel {
     /// Other figures in GB that providers print for the same memory, further than 7 % away. 262 for a B300 of 288
     #[serde(default, deserialize_with = "whole_numbers")]
     pub also_counted_gb: Vec<Decimal>,
+    /// Bandwidth of one card's memory in decimal GB/s; `None` where not published or left open by the name. 3350
+    #[serde(default, deserialize_with = "decimal_text")]
+    pub memory_bandwidth_gb_per_s: Option<Decimal>,
     /// Dense FP16 TFLOPS of one card, without sparsity; `None` where not published. 989
     #[serde(default, deserialize_with = "decimal_text")]
     pub dense_fp16_tflops: Option<Decimal>,
+    /// Dense FP8 TFLOPS of one card, without sparsity; `None` where not published, and where the chip has no FP8. 1979
+    #[serde(default, deserialize_with = "decimal_text")]
+    pub dense_fp8_tflops: Option<Decimal>,
+    /// What joins the card to its like, or else its slot; `optional bridge` only where cards are bridged. `NVLink 4`
+    #[serde(default)]
+    pub interconnect: Option<String>,
+    /// Total of one card over `interconnect` in GB/s, both directions; `None` where the vendor does not state it. 900
+    #[serde(default, deserialize_with = "decimal_text")]
+    pub interconnect_gb_per_s: Option<Decimal>,
+    /// Calendar year of release, of the earliest card where the name leaves several open; `None` where not known. 2022
+    #[serde(default)]
+    pub released_year: Option<u16>,
+    /// The document that the figures are from; `unchecked` in it where no second text was held against it.
+    /// `NVIDIA H100 PCIe datasheet of 2022`
+    pub source: String,
     /// What the driver reports, in MiB. 81559
     #[serde(default)]
     pub driver_memory_mib: Vec<u32>,

@@ -12,7 +12,7 @@ pub mod unit;
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
-use gpuledger_scrapers::contract::{GpuShare, PublishedOffer};
+use gpuledger_scrapers::contract::{GpuShare, PublishedOffer, UNKNOWN_HARDWARE};
 use gpuledger_scrapers::manifest::Manifest;
 use num_rational::Ratio;
 use num_traits::{CheckedDiv, CheckedMul, ToPrimitive as _};
@@ -99,7 +99,7 @@ fn facts_of(observed: &Observed) -> Facts {
             Err(error @ GpuLabelError::Unknown { .. }) => facts.held_back = Some(format!("unknown_gpu_label: {error}")),
             Err(error @ GpuLabelError::Ambiguous { .. }) => facts.held_back = Some(format!("ambiguous_gpu_label: {error}")),
         }
-    } else {
+    } else if !facts.flags.contains(UNKNOWN_HARDWARE) {
         facts.flags.insert("card_not_named");
     }
     if let Some(region) = &offer.region {
@@ -127,7 +127,7 @@ fn facts_of(observed: &Observed) -> Facts {
 fn offer_id(observed: &Observed, facts: &Facts) -> String {
     let offer = &observed.offer;
     let site = offer.site.unwrap_or(observed.manifest.site);
-    let count = offer.gpu.count.to_string();
+    let count = offer.gpu.count.map(|count| count.to_string());
     let commitment = offer.terms.commitment_months.map(|months| months.to_string());
     let tenancy = offer.terms.tenancy.map(|tenancy| tenancy.word());
     let upfront = offer.terms.upfront.map(|upfront| upfront.word());
@@ -139,9 +139,10 @@ fn offer_id(observed: &Observed, facts: &Facts) -> String {
         offer.zone.as_deref(),
         offer.instance_type.as_deref().or(offer.offer_label.as_deref()),
         facts.gpu_model,
-        Some(count.as_str()),
+        count.as_deref(),
         Some(offer.terms.os.word()),
         offer.terms.licence.as_deref(),
+        offer.terms.plan.as_deref(),
         tenancy,
         Some(offer.terms.pricing_model.word()),
         commitment.as_deref(),
@@ -184,7 +185,7 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
     columns.texts("location_code", facts.iter().map(|facts| facts.location_code.as_deref()));
     columns.texts("gpu_model", facts.iter().map(|facts| facts.gpu_model));
     columns.texts("gpu_label", offers().map(|offer| offer.gpu.label.as_deref()));
-    columns.scaled("gpu_count", offers().map(|offer| Some(scaled_count(offer.gpu.count))));
+    columns.scaled("gpu_count", offers().map(|offer| offer.gpu.count.map(scaled_count)));
     columns.truths("is_fractional", offers().map(|offer| Some(offer.gpu.share != GpuShare::Whole)));
     columns.scaled("gpu_memory_gb", facts.iter().map(|facts| kept(facts.gpu_memory_gb)));
     columns.texts("_form_factor", offers().map(|offer| offer.gpu.form_factor.as_deref()));
@@ -197,6 +198,7 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
     columns.texts("tenancy", offers().map(|offer| offer.terms.tenancy.map(|tenancy| tenancy.word())));
     columns.texts("os", offers().map(|offer| Some(offer.terms.os.word())));
     columns.texts("licence", offers().map(|offer| offer.terms.licence.as_deref()));
+    columns.texts("plan", offers().map(|offer| offer.terms.plan.as_deref()));
     columns.texts("pricing_model", offers().map(|offer| Some(offer.terms.pricing_model.word())));
     columns.wholes("commitment_months", offers().map(|offer| whole(offer.terms.commitment_months)));
     columns.texts("upfront", offers().map(|offer| offer.terms.upfront.map(|upfront| upfront.word())));

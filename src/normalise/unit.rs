@@ -19,7 +19,8 @@ pub const HOURS_PER_YEAR: u32 = 8_760;
 pub struct HourPrices {
     /// The whole machine for one hour, with the up-front part spread over the term.
     pub per_hour: Exact,
-    /// One whole GPU for one hour; `None` where the machine's share of a card is not a fixed one.
+    /// One whole GPU for one hour; `None` where the machine's share of a card is not a fixed one, or nobody has read how many
+    /// GPUs it has.
     pub per_gpu_hour: Option<Exact>,
 }
 
@@ -29,6 +30,9 @@ pub enum UnitError {
     /// The amount is for a term and the term's length is not known.
     #[error("an amount for a term without the months of the term")]
     TermWithoutMonths,
+    /// A price of one GPU, of a machine with nobody knows how many.
+    #[error("an amount per GPU without the number of GPUs")]
+    PerGpuWithoutCount,
     /// More digits than can be computed with exactly.
     #[error("an amount of more digits than can be computed with exactly")]
     TooManyDigits,
@@ -66,7 +70,7 @@ pub fn exact(amount: Decimal) -> Exact {
 pub fn hour_prices(offer: &PublishedOffer, hours_per_month: Option<u32>) -> Result<HourPrices, UnitError> {
     let hours_per_month = hours_per_month.unwrap_or(HOURS_PER_MONTH);
     let months = offer.terms.commitment_months;
-    let count = Exact::new(i128::from(*offer.gpu.count.numer()), i128::from(*offer.gpu.count.denom()));
+    let count = offer.gpu.count.map(|count| Exact::new(i128::from(*count.numer()), i128::from(*count.denom())));
     let fits = |value: Option<Exact>| value.ok_or(UnitError::TooManyDigits);
 
     let mut published = fits(exact(offer.price.amount).checked_div(&hours(offer.price.unit, hours_per_month, months)?))?;
@@ -75,11 +79,14 @@ pub fn hour_prices(offer: &PublishedOffer, hours_per_month: Option<u32>) -> Resu
         published = fits(published.checked_add(&spread))?;
     }
     let (per_hour, per_gpu_hour) = match offer.price.per {
-        PricePer::Instance => (published, fits(published.checked_div(&count))?),
-        PricePer::Gpu => (fits(published.checked_mul(&count))?, published),
+        PricePer::Instance => (published, count.map(|count| fits(published.checked_div(&count))).transpose()?),
+        PricePer::Gpu => {
+            let count = count.ok_or(UnitError::PerGpuWithoutCount)?;
+            (fits(published.checked_mul(&count))?, Some(published))
+        }
     };
     let is_fixed = offer.gpu.share != GpuShare::Derived;
-    Ok(HourPrices { per_hour, per_gpu_hour: is_fixed.then_some(per_gpu_hour) })
+    Ok(HourPrices { per_hour, per_gpu_hour: per_gpu_hour.filter(|_| is_fixed) })
 }
 
 #[cfg(test)]
@@ -102,7 +109,7 @@ mod tests {
             zone: None,
             gpu: PublishedGpu {
                 label: None,
-                count,
+                count: Some(count),
                 share,
                 memory_gb: None,
                 form_factor: None,
@@ -168,6 +175,15 @@ mod tests {
         assert_eq!(hour_prices(&slice, None).map(|prices| prices.per_gpu_hour), Ok(Some(Exact::new(2_724, 1_000))));
         let derived = offer(Decimal::new(123, 3), PriceUnit::Hour, PricePer::Instance, Ratio::new(1, 20), GpuShare::Derived);
         assert_eq!(hour_prices(&derived, None).map(|prices| prices.per_gpu_hour), Ok(None));
+    }
+
+    #[test]
+    fn a_machine_of_unknown_hardware_has_a_price_of_its_own_and_none_per_gpu() {
+        let mut unknown = offer(Decimal::from(3), PriceUnit::Hour, PricePer::Instance, eight(), GpuShare::Whole);
+        unknown.gpu = PublishedGpu::unknown();
+        assert_eq!(hour_prices(&unknown, None), Ok(HourPrices { per_hour: Exact::from_integer(3), per_gpu_hour: None }));
+        unknown.price.per = PricePer::Gpu;
+        assert_eq!(hour_prices(&unknown, None), Err(UnitError::PerGpuWithoutCount));
     }
 
     proptest! {

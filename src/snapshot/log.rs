@@ -28,6 +28,8 @@ pub struct LoggedFile {
     pub rows: Option<usize>,
     /// The snapshot whose rows it holds, told from its name.
     pub snapshot: Option<SnapshotId>,
+    /// When it was committed, in milliseconds since 1970.
+    pub committed_at_ms: i64,
     /// Size in bytes.
     bytes: i64,
     /// Its partition, as the log has it.
@@ -88,6 +90,12 @@ impl Log {
         Ok(Self { table, folder, delta })
     }
 
+    /// The table.
+    #[must_use]
+    pub const fn table(&self) -> &'static Table {
+        self.table
+    }
+
     /// Newest version of the table.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
@@ -109,6 +117,7 @@ impl Log {
                     file: self.folder.join(&path),
                     rows: view.num_records(),
                     snapshot: snapshot_of(&path),
+                    committed_at_ms: view.modification_time(),
                     bytes: view.size(),
                     partition_values: view.partition_values_map(),
                     path,

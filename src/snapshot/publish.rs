@@ -1,7 +1,8 @@
 //! Writes a judged night: files first, then one commit a table, `offers` last.
 //!
-//! Killed at any moment, the last good snapshot stays whole: a file without a commit is part of nothing, and what a
-//! night left in `rates` and `coverage` without reaching `offers` is replaced by the next run of that night.
+//! Killed at any moment, the last good snapshot stays whole: a file without a commit is part of nothing and is removed by
+//! the next run, and what a night left in `rates` and `coverage` without reaching `offers` is replaced by the next run of
+//! that night.
 
 use std::path::Path;
 
@@ -9,12 +10,12 @@ use chrono::NaiveDate;
 use gpuledger_scrapers::sha256;
 use polars::prelude::*;
 
-use crate::archive::write_whole;
+use crate::archive::{ArchiveError, drafts, write_whole};
 use crate::frame::{self, Cell, Columns};
 use crate::night::SnapshotId;
 use crate::normalise::currency::{Rate, rates_frame};
 use crate::offer::{COVERAGE, Kind, OFFERS, RATES, Table};
-use crate::snapshot::log::{Log, NewFile};
+use crate::snapshot::log::{Log, LoggedFile, NewFile};
 use crate::snapshot::{SnapshotError, read, schema};
 use crate::validate::{ScopeCoverage, Validated};
 
@@ -55,9 +56,59 @@ pub async fn publish(output: &Path, snapshot: SnapshotId, night: &Validated, rat
     let coverage = coverage_frame(snapshot, night.coverage()).map_err(|source| parquet_error(output, &COVERAGE, source))?;
     commit(output, &COVERAGE, snapshot, &coverage).await?;
 
-    let file = draft.write(output, &OFFERS)?;
-    offers_log.commit(snapshot, file, &[]).await?;
+    add(output, &mut offers_log, draft, snapshot, &[]).await?;
     Ok(Published::New)
+}
+
+/// The name of the file that says which Parquet file is on its way into its table's log.
+const ON_ITS_WAY: &str = ".on-its-way";
+
+/// Writes a file and commits it. Between the two it is named in a file of its own, so that a run that dies there leaves
+/// nothing that a reader of plain files could take for published.
+async fn add(
+    output: &Path,
+    log: &mut Log,
+    draft: Draft,
+    snapshot: SnapshotId,
+    replaced: &[LoggedFile],
+) -> Result<(), SnapshotError> {
+    let marker = output.join(ON_ITS_WAY);
+    write_whole(&drafts(output), &marker, format!("{}/{}", log.table().name, draft.path).as_bytes())?;
+    let file = draft.write(output, log.table())?;
+    log.commit(snapshot, file, replaced).await?;
+    remove(&marker)
+}
+
+/// Removes the file that a run wrote and did not live to commit. Only the holder of the dataset's lock may do so.
+///
+/// # Errors
+/// When the log cannot be read or the disk refuses.
+pub async fn clear_uncommitted(output: &Path) -> Result<(), SnapshotError> {
+    let marker = output.join(ON_ITS_WAY);
+    let Ok(name) = std::fs::read_to_string(&marker) else { return Ok(()) };
+    let tables = [&OFFERS, &COVERAGE, &RATES];
+    if let Some((table, path)) = name.split_once('/')
+        && let Some(table) = tables.into_iter().find(|known| known.name == table)
+    {
+        let is_committed = match Log::open(output, table).await? {
+            Some(log) => log.files()?.iter().any(|file| file.path == path),
+            None => false,
+        };
+        if !is_committed {
+            remove(&output.join(table.name).join(path))?;
+        }
+    }
+    remove(&marker)
+}
+
+/// Removes a file; one that is not there is removed already.
+fn remove(path: &Path) -> Result<(), SnapshotError> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(SnapshotError::Disk(ArchiveError::Io { path: path.to_owned(), source }))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Commits a night's file of a table that is not `offers`, in place of what an earlier try of the same night left.
@@ -69,8 +120,7 @@ async fn commit(output: &Path, table: &'static Table, snapshot: SnapshotId, rows
     if left.iter().any(|file| file.path == draft.path) {
         return Ok(());
     }
-    let file = draft.write(output, table)?;
-    log.commit(snapshot, file, &left).await
+    add(output, &mut log, draft, snapshot, &left).await
 }
 
 /// The rates that the dataset does not have yet. A rate that is there stays as it was first seen.
@@ -154,7 +204,7 @@ impl Draft {
     }
 
     fn write(self, output: &Path, table: &Table) -> Result<NewFile, SnapshotError> {
-        write_whole(&output.join(table.name).join(&self.path), &self.bytes)?;
+        write_whole(&drafts(output), &output.join(table.name).join(&self.path), &self.bytes)?;
         let bytes = i64::try_from(self.bytes.len()).expect("a file fits in memory");
         Ok(NewFile { path: self.path, bytes, stats: self.stats })
     }

@@ -16,7 +16,7 @@ use crate::snapshot::log::{Log, LoggedFile};
 pub struct Snapshot {
     /// Its id.
     pub id: SnapshotId,
-    /// Its number, counted from 1 by time.
+    /// Its number, counted from 1 in the order of publishing: a night published later for an earlier time changes no number.
     pub version: usize,
     /// Its offers' file.
     file: LoggedFile,
@@ -36,8 +36,13 @@ impl Snapshot {
 /// When the log cannot be read.
 pub async fn snapshots(output: &Path) -> Result<Vec<Snapshot>, SnapshotError> {
     let Some(log) = Log::open(output, &OFFERS).await? else { return Ok(Vec::new()) };
-    let files = log.files()?.into_iter().filter_map(|file| Some((file.snapshot?, file)));
-    Ok(files.enumerate().map(|(index, (id, file))| Snapshot { id, version: index + 1, file }).collect())
+    let mut files: Vec<(SnapshotId, LoggedFile)> =
+        log.files()?.into_iter().filter_map(|file| Some((file.snapshot?, file))).collect();
+    files.sort_by_key(|(id, file)| (file.committed_at_ms, *id));
+    let mut snapshots: Vec<Snapshot> =
+        files.into_iter().enumerate().map(|(index, (id, file))| Snapshot { id, version: index + 1, file }).collect();
+    snapshots.sort_by_key(|snapshot| snapshot.id);
+    Ok(snapshots)
 }
 
 /// The snapshot a person means: an id, a version, a date (its last), `latest` or `previous`.

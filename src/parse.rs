@@ -1,0 +1,97 @@
+//! `parse`: a provider's pages from files, shown as offers. Publishes nothing.
+
+use std::fmt::Write as _;
+
+use gpuledger_scrapers::contract::{Page, Parsed, PublishedOffer, ScrapeError, Scraper};
+use polars::prelude::*;
+
+use crate::cli::Parse;
+use crate::exit::Exit;
+use crate::frame::{self, Columns};
+use crate::night::SnapshotId;
+use crate::normalise::{Observed, normalise};
+use crate::offer::RATES;
+use crate::print::{self, Heading, heading};
+use crate::report::{Failed, Said};
+use crate::{query, run, source};
+
+/// Reads pages of a provider from files.
+///
+/// # Errors
+/// When a file does not read, or its pages are refused.
+pub fn parse(args: &Parse) -> Result<Said, Failed> {
+    let scraper = *run::providers(std::slice::from_ref(&args.provider))?.first().expect("the provider exists");
+    let at = args.at.unwrap_or_else(chrono::Utc::now);
+    let mut pages = Vec::new();
+    for file in &args.files {
+        pages.push(
+            source::page_of(scraper, file, at).map(|(page, _)| page).map_err(|error| Failed::new(Exit::Usage, "", &error))?,
+        );
+    }
+    let parsed = scraper.parse(&pages).map_err(|error| shape(&error, &args.provider))?;
+    let talk = parse_talk(&parsed);
+    let rows = if parsed.offers.is_empty() { rate_rows(&parsed)? } else { offer_rows(scraper, &pages, &parsed, at)? };
+    let headings: &[Heading] = if parsed.offers.is_empty() { &RATE_HEADINGS } else { &query::HEADINGS };
+    let data = print::rows(&rows, headings, args.printing.format)?;
+    Ok(Said { data, talk: Some(talk), exit: Exit::Good })
+}
+
+const RATE_HEADINGS: [Heading; 3] =
+    [heading("rate_date", "day"), heading("currency_code", "currency"), heading("units_per_eur", "units per EUR")];
+
+fn shape(error: &ScrapeError, provider: &str) -> Failed {
+    let help =
+        format!("the parser is scrapers/{provider}/mod.rs; the facts about the page are in scrapers/{provider}/manifest.toml");
+    Failed::new(Exit::Refused, "read the pages", error).with_help(&help)
+}
+
+fn parse_talk(parsed: &Parsed) -> String {
+    let mut talk = String::new();
+    for skipped in &parsed.skipped {
+        let _ = writeln!(talk, "skipped {} ({} {}): {}", skipped.label, skipped.place.page, skipped.place.at, skipped.reason);
+    }
+    for (reason, rows) in &parsed.out_of_scope {
+        let _ = writeln!(talk, "left out {rows} rows: {reason}");
+    }
+    for field in &parsed.unread_fields {
+        let _ = writeln!(talk, "field `{field}` is new: nobody reads it");
+    }
+    let _ = writeln!(talk, "{} offers, {} rates, {} rows skipped", parsed.offers.len(), parsed.rates.len(), parsed.skipped.len());
+    talk
+}
+
+fn offer_rows(
+    scraper: &'static dyn Scraper,
+    pages: &[Page],
+    parsed: &Parsed,
+    at: chrono::DateTime<chrono::Utc>,
+) -> PolarsResult<DataFrame> {
+    let observe = |offer: &PublishedOffer| {
+        let page = pages.iter().find(|page| page.name == offer.place.page).expect("a parser names only pages it was given");
+        Observed {
+            manifest: scraper.manifest(),
+            scope: page.scope.clone(),
+            source_url: page.url.clone(),
+            raw_sha256: page.sha256.clone(),
+            observed_at: at,
+            offer: offer.clone(),
+        }
+    };
+    let observed: Vec<Observed> = parsed.offers.iter().map(observe).collect();
+    let rows = normalise(SnapshotId::at(at), &observed, &frame::empty(&RATES))?;
+    let reason = col(crate::normalise::HELD_BACK).alias("held_back");
+    rows.0
+        .lazy()
+        .with_column(col("instance_type").fill_null(col("offer_label")).alias("instance_type"))
+        .with_column(reason)
+        .drop(by_name([crate::normalise::HELD_BACK], true, false))
+        .collect()
+}
+
+fn rate_rows(parsed: &Parsed) -> PolarsResult<DataFrame> {
+    let mut columns = Columns::new(parsed.rates.len());
+    columns.dates("rate_date", parsed.rates.iter().map(|rate| Some(rate.date)));
+    columns.texts("currency_code", parsed.rates.iter().map(|rate| Some(rate.currency_code.as_str())));
+    columns.decimals("units_per_eur", parsed.rates.iter().map(|rate| Some(rate.units_per_eur)))?;
+    columns.finish()
+}
