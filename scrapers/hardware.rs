@@ -67,9 +67,10 @@ impl Hardware {
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: HardwareFile = toml::from_str(text).map_err(|error| error.to_string())?;
         let mut by_type = HashMap::new();
-        for machine in file.machine {
+        for mut machine in file.machine {
+            machine.source = machine.source.or_else(|| file.source.clone());
             count(&machine.gpu_count).ok_or_else(|| format!("{:?}: count `{}`", machine.types, machine.gpu_count))?;
-            if machine.source.is_none() && file.source.is_none() {
+            if machine.source.is_none() {
                 return Err(format!("{:?}: no `source` says where it was read", machine.types));
             }
             for name in &machine.types {
@@ -88,7 +89,54 @@ impl Hardware {
     pub fn of(&self, instance_type: &str) -> Result<(PublishedGpu, Machine), SkipReason> {
         let unknown = || SkipReason::UnknownMachine { instance_type: instance_type.to_owned() };
         let machine = self.by_type.get(&key(instance_type)).ok_or_else(unknown)?;
-        let count = count(&machine.gpu_count).ok_or_else(unknown)?;
+        machine.read().ok_or_else(unknown)
+    }
+
+    /// The same for a machine that certainly has an accelerator: `None` stands for a type that the table does not have, which
+    /// is published with [`PublishedGpu::unknown`] and the flag [`crate::contract::UNKNOWN_HARDWARE`].
+    #[must_use]
+    pub fn find(&self, instance_type: &str) -> Option<(PublishedGpu, Machine)> {
+        self.of(instance_type).ok()
+    }
+
+    /// Every type of the table, in no order.
+    pub fn types(&self) -> impl Iterator<Item = &str> {
+        self.by_type.values().flat_map(|machine| machine.types.iter().map(String::as_str))
+    }
+
+    /// Every machine of the table, in order of its name.
+    #[must_use]
+    pub fn machines(&self) -> Vec<KnownMachine> {
+        let known = |name: &String, line: &MachineType| {
+            let (gpu, machine) = line.read()?;
+            Some(KnownMachine { instance_type: name.clone(), gpu, machine, source: line.source.clone()? })
+        };
+        let lines = self.by_type.values();
+        let mut machines: Vec<_> = lines.flat_map(|line| line.types.iter().filter_map(move |name| known(name, line))).collect();
+        machines.sort_by(|a, b| a.instance_type.cmp(&b.instance_type));
+        // A line stands under each of its names, and names each of them.
+        machines.dedup_by(|a, b| a.instance_type == b.instance_type);
+        machines
+    }
+}
+
+/// A machine that somebody has read about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnownMachine {
+    /// Name as published.
+    pub instance_type: String,
+    /// The GPUs.
+    pub gpu: PublishedGpu,
+    /// The rest of the machine.
+    pub machine: Machine,
+    /// Where it was read.
+    pub source: String,
+}
+
+impl MachineType {
+    fn read(&self) -> Option<(PublishedGpu, Machine)> {
+        let machine = self;
+        let count = count(&machine.gpu_count)?;
         let gpu = PublishedGpu {
             label: machine.gpu.clone(),
             count: Some(count),
@@ -104,19 +152,7 @@ impl Hardware {
             local_disk_gb: machine.local_disk_gb.map(Decimal::from),
             is_bare_metal: machine.is_bare_metal,
         };
-        Ok((gpu, rest))
-    }
-
-    /// The same for a machine that certainly has an accelerator: `None` stands for a type that the table does not have, which
-    /// is published with [`PublishedGpu::unknown`] and the flag [`crate::contract::UNKNOWN_HARDWARE`].
-    #[must_use]
-    pub fn find(&self, instance_type: &str) -> Option<(PublishedGpu, Machine)> {
-        self.of(instance_type).ok()
-    }
-
-    /// Every type of the table, in no order.
-    pub fn types(&self) -> impl Iterator<Item = &str> {
-        self.by_type.values().flat_map(|machine| machine.types.iter().map(String::as_str))
+        Some((gpu, rest))
     }
 }
 

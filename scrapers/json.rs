@@ -7,10 +7,12 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::rc::Rc;
 
+use memchr::memmem;
 use rust_decimal::Decimal;
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::contract::{Page, Place, ScrapeError, SkipReason};
@@ -21,7 +23,7 @@ use crate::money;
 pub struct Value<'a> {
     raw: &'a RawValue,
     page: &'a str,
-    at: String,
+    at: At<'a>,
 }
 
 /// An object and its place.
@@ -29,7 +31,26 @@ pub struct Value<'a> {
 pub struct Object<'a> {
     fields: Vec<Field<'a>>,
     page: &'a str,
-    at: String,
+    at: Rc<At<'a>>,
+}
+
+/// A place within a page. It is written out as a JSON pointer only when somebody asks: most rows of a price list are
+/// read and left out, and nobody wants to know where they stood.
+#[derive(Debug, Clone)]
+enum At<'a> {
+    Root,
+    Field(Rc<At<'a>>, Cow<'a, str>),
+    Element(Rc<At<'a>>, usize),
+}
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(parent, name) => write!(f, "{parent}/{}", escaped(name)),
+            Self::Element(parent, index) => write!(f, "{parent}/{index}"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -38,6 +59,11 @@ struct Field<'a> {
     raw: &'a RawValue,
     is_read: Cell<bool>,
 }
+
+/// The name of a field that holds text, to be looked for in the characters of JSON: it tells the rows that are worth
+/// reading from the many that are not.
+#[derive(Debug)]
+pub struct FieldName(memmem::Finder<'static>);
 
 /// A field that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +99,33 @@ impl From<FieldError> for SkipReason {
 pub fn document(page: &Page) -> Result<Object<'_>, ScrapeError> {
     // One pass over a page that is what it should be; the slower way finds the words for one that is not.
     match serde_json::from_str::<Fields<'_>>(page.text()?) {
-        Ok(fields) => Ok(Object { fields: fields.0, page: &page.name, at: String::new() }),
+        Ok(fields) => Ok(Object { fields: fields.0, page: &page.name, at: Rc::new(At::Root) }),
         Err(_) => root(page)?.object().map_err(ScrapeError::from),
+    }
+}
+
+/// The page's outermost object without one of its lists, and the elements of that list.
+///
+/// The long list of a page is nearly all of it, so it is split into its elements while the page is read, and not in a
+/// second pass.
+///
+/// # Errors
+/// When the page is not JSON or not an object, or has no list of that name.
+pub fn document_and_list<'a>(page: &'a Page, list: &str) -> Result<(Object<'a>, Vec<Value<'a>>), ScrapeError> {
+    let mut json = serde_json::Deserializer::from_str(page.text()?);
+    let split = FieldsAndList { list }.deserialize(&mut json).and_then(|split| json.end().map(|()| split));
+    match split {
+        Ok((fields, Some(raws))) => {
+            let root = Rc::new(At::Root);
+            let at = At::Field(Rc::clone(&root), Cow::Owned(list.to_owned()));
+            Ok((Object { fields: fields.0, page: &page.name, at: root }, elements(&page.name, at, raws)))
+        }
+        // The slower way finds the words for a page that is something else.
+        _ => {
+            let document = document(page)?;
+            let elements = document.field(list)?.list()?;
+            Ok((document, elements))
+        }
     }
 }
 
@@ -89,14 +140,60 @@ pub fn root(page: &Page) -> Result<Value<'_>, ScrapeError> {
         expected: "JSON".to_owned(),
         found: if text.trim_start().starts_with('<') { format!("markup, {}", start_of(text)) } else { error.to_string() },
     })?;
-    Ok(Value { raw, page: &page.name, at: String::new() })
+    Ok(Value { raw, page: &page.name, at: At::Root })
+}
+
+impl FieldName {
+    /// A name without characters that JSON escapes.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(memmem::Finder::new(&format!("\"{name}\"")).into_owned())
+    }
+
+    /// Whether the characters hold the name in its quotes, as a field or as a text.
+    #[must_use]
+    pub fn is_in(&self, json: &str) -> bool {
+        self.0.find(json.as_bytes()).is_some()
+    }
+
+    /// The plain text of the first field of this name at any depth, and what follows it. `None` where there is no such
+    /// field or it is not plain text; then the JSON has to be read.
+    #[must_use]
+    pub fn peek<'a>(&self, json: &'a str) -> Option<(&'a str, &'a str)> {
+        let mut rest = json;
+        loop {
+            rest = rest[self.0.find(rest.as_bytes())? + self.0.needle().len()..].trim_start();
+            // A quoted word without a colon is a value and not a name.
+            let Some(value) = rest.strip_prefix(':') else { continue };
+            let (text, rest) = value.trim_start().strip_prefix('"')?.split_once('"')?;
+            return if text.contains('\\') { None } else { Some((text, rest)) };
+        }
+    }
+}
+
+/// One element of the list that is a field of the page's outermost object, cut out by whoever knows where it stands.
+///
+/// # Errors
+/// When it is not JSON.
+pub fn element<'a>(page: &'a Page, list: &str, index: usize, text: &'a str) -> Result<Value<'a>, ScrapeError> {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(raw) => {
+            let at = At::Field(Rc::new(At::Root), Cow::Owned(list.to_owned()));
+            Ok(Value { raw, page: &page.name, at: At::Element(Rc::new(at), index) })
+        }
+        Err(error) => Err(ScrapeError::WrongFormat {
+            page: page.name.clone(),
+            expected: format!("JSON at /{list}/{index}"),
+            found: error.to_string(),
+        }),
+    }
 }
 
 impl<'a> Value<'a> {
     /// The place of this value.
     #[must_use]
     pub fn place(&self) -> Place {
-        Place { page: self.page.to_owned(), at: self.at.clone() }
+        Place { page: self.page.to_owned(), at: self.at.to_string() }
     }
 
     /// The characters of the value.
@@ -112,11 +209,11 @@ impl<'a> Value<'a> {
     }
 
     fn wrong(&self, expected: &'static str) -> FieldError {
-        let field = self.at.rsplit('/').next().unwrap_or(&self.at).to_owned();
+        let at = self.at.to_string();
         FieldError {
             page: self.page.to_owned(),
-            at: place_or_root(&self.at),
-            field,
+            field: at.rsplit('/').next().unwrap_or(&at).to_owned(),
+            at: or_root(at),
             found: Some(start_of(self.raw.get())),
             expected,
         }
@@ -128,7 +225,7 @@ impl<'a> Value<'a> {
     /// When it is something else.
     pub fn object(&self) -> Result<Object<'a>, FieldError> {
         let fields: Fields<'a> = serde_json::from_str(self.raw.get()).map_err(|_| self.wrong("an object"))?;
-        Ok(Object { fields: fields.0, page: self.page, at: self.at.clone() })
+        Ok(Object { fields: fields.0, page: self.page, at: Rc::new(self.at.clone()) })
     }
 
     /// The value's elements.
@@ -137,8 +234,7 @@ impl<'a> Value<'a> {
     /// When it is not a list.
     pub fn list(&self) -> Result<Vec<Value<'a>>, FieldError> {
         let raws: Vec<&'a RawValue> = serde_json::from_str(self.raw.get()).map_err(|_| self.wrong("a list"))?;
-        let element = |(index, raw)| Value { raw, page: self.page, at: format!("{}/{index}", self.at) };
-        Ok(raws.into_iter().enumerate().map(element).collect())
+        Ok(elements(self.page, self.at.clone(), raws))
     }
 
     /// The value as text.
@@ -146,7 +242,12 @@ impl<'a> Value<'a> {
     /// # Errors
     /// When it is not a string.
     pub fn text(&self) -> Result<Cow<'a, str>, FieldError> {
-        match serde_json::from_str::<Text<'a>>(self.raw.get()) {
+        let raw = self.raw.get();
+        // A value is well-formed, so a string without a backslash is what stands between its quotes.
+        if let Some(plain) = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).filter(|text| !text.contains('\\')) {
+            return Ok(Cow::Borrowed(plain));
+        }
+        match serde_json::from_str::<Text<'a>>(raw) {
             Ok(Text(text)) => Ok(text),
             Err(_) => Err(self.wrong("text")),
         }
@@ -182,7 +283,7 @@ impl<'a> Object<'a> {
     /// The place of this object.
     #[must_use]
     pub fn place(&self) -> Place {
-        Place { page: self.page.to_owned(), at: place_or_root(&self.at) }
+        Place { page: self.page.to_owned(), at: or_root(self.at.to_string()) }
     }
 
     /// A field that must be there. `null` counts as there.
@@ -273,7 +374,7 @@ impl<'a> Object<'a> {
     }
 
     fn value_of(&self, field: &Field<'a>) -> Value<'a> {
-        Value { raw: field.raw, page: self.page, at: format!("{}/{}", self.at, field.name.replace('~', "~0").replace('/', "~1")) }
+        Value { raw: field.raw, page: self.page, at: At::Field(Rc::clone(&self.at), field.name.clone()) }
     }
 }
 
@@ -282,6 +383,9 @@ impl<'a> Object<'a> {
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 struct Fields<'a>(Vec<Field<'a>>);
+
+/// Room for the fields of a usual row.
+const USUAL_FIELDS: usize = 16;
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -295,7 +399,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::new();
+                let mut fields = Vec::with_capacity(USUAL_FIELDS);
                 while let Some((Text(name), raw)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
                     fields.push(Field { name, raw, is_read: Cell::new(false) });
                 }
@@ -307,8 +411,52 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-fn place_or_root(at: &str) -> String {
-    if at.is_empty() { "/".to_owned() } else { at.to_owned() }
+/// The fields of an object without one list, and the elements of that list.
+struct FieldsAndList<'a> {
+    list: &'a str,
+}
+
+impl<'de> DeserializeSeed<'de> for FieldsAndList<'_> {
+    type Value = (Fields<'de>, Option<Vec<&'de RawValue>>);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FieldsAndList<'_> {
+    type Value = (Fields<'de>, Option<Vec<&'de RawValue>>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut fields, mut list) = (Vec::new(), None);
+        while let Some(Text(name)) = map.next_key::<Text<'de>>()? {
+            if name != self.list {
+                fields.push(Field { name, raw: map.next_value()?, is_read: Cell::new(false) });
+            } else if list.replace(map.next_value()?).is_some() {
+                return Err(A::Error::custom("the list stands twice"));
+            }
+        }
+        Ok((Fields(fields), list))
+    }
+}
+
+fn elements<'a>(page: &'a str, list: At<'a>, raws: Vec<&'a RawValue>) -> Vec<Value<'a>> {
+    let list = Rc::new(list);
+    let element = |(index, raw)| Value { raw, page, at: At::Element(Rc::clone(&list), index) };
+    raws.into_iter().enumerate().map(element).collect()
+}
+
+/// A name as it stands in a JSON pointer.
+fn escaped(name: &str) -> Cow<'_, str> {
+    if name.contains(['~', '/']) { Cow::Owned(name.replace('~', "~0").replace('/', "~1")) } else { Cow::Borrowed(name) }
+}
+
+fn or_root(at: String) -> String {
+    if at.is_empty() { "/".to_owned() } else { at }
 }
 
 /// The first characters of a text, for error messages.
@@ -321,3 +469,7 @@ pub fn start_of(text: &str) -> String {
         None => format!("`{line}`"),
     }
 }
+
+#[cfg(test)]
+#[path = "json_tests.rs"]
+mod tests;

@@ -9,10 +9,13 @@ pub mod money;
 pub mod recordings;
 pub mod refusal;
 pub mod sieve;
+pub mod words;
 
 mod alibaba;
+mod aws;
 mod azure;
 mod ecb;
+mod gcp;
 mod huawei;
 mod lambda;
 mod oci;
@@ -28,8 +31,10 @@ use sha2::{Digest, Sha256};
 /// Every source, in alphabetical order.
 pub const ALL: &[&dyn Scraper] = &[
     &alibaba::Alibaba,
+    &aws::Aws,
     &azure::Azure,
     &ecb::Ecb,
+    &gcp::Gcp,
     &huawei::Huawei,
     &lambda::Lambda,
     &oci::Oci,

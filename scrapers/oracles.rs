@@ -10,6 +10,14 @@ use std::path::{Path, PathBuf};
 
 #[path = "alibaba/oracles.rs"]
 mod alibaba;
+#[path = "aws/oracles.rs"]
+mod aws;
+#[path = "azure/oracles.rs"]
+mod azure;
+#[path = "gcp/oracles.rs"]
+mod gcp;
+#[path = "oci/oracles.rs"]
+mod oci;
 
 /// The comparison with one source.
 #[derive(Debug, Default)]
@@ -53,7 +61,7 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 fn comparisons() -> Vec<Comparison> {
-    let all = [alibaba::compare()];
+    let all = [alibaba::compare(), aws::compare(), azure::compare(), gcp::compare(), oci::compare()];
     all.into_iter().flatten().flatten().collect()
 }
 

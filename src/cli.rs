@@ -34,6 +34,8 @@ pub enum Verb {
     Parse(Parse),
     /// Fetch a provider's pages politely and store them as a dated recording
     Record(Record),
+    /// Show what is in a machine: GPUs, memory, links, and where it was read
+    Hardware(Hardware),
     /// Publish the earlier nights that a provider still names, each as a snapshot of its own time
     Backfill(Backfill),
 }
@@ -136,6 +138,22 @@ pub struct Offers {
     /// At most so many rows
     #[arg(long, default_value_t = 50)]
     pub limit: u32,
+}
+
+/// Arguments of `hardware`.
+#[derive(Debug, Args)]
+pub struct Hardware {
+    /// The machine, exactly as its provider names it [default: all]
+    pub instance_type: Option<String>,
+    /// Only these providers
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub provider: Vec<String>,
+    /// Only machines of this GPU, as people type it
+    #[arg(long)]
+    pub gpu: Option<String>,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
 }
 
 /// Arguments of `backfill`.

@@ -42,6 +42,8 @@ pub mod backfill;
 
 /// Two snapshots → what changed.
 pub mod diff;
+/// What is in a machine, from the tables beside the scrapers.
+pub mod machines;
 /// Pages of a provider from files, shown as offers.
 pub mod parse;
 /// Filters over the offers of a snapshot.

@@ -3,6 +3,7 @@
 use polars::prelude::*;
 
 use crate::cli::Offers;
+use crate::machines::near;
 use crate::normalise::gpu::GpuModels;
 use crate::print::{Heading, heading};
 
@@ -18,7 +19,7 @@ pub enum QueryError {
         near: String,
     },
     /// No machine of this name.
-    #[error("find a machine type `{typed}` in the snapshot; near it are {near}")]
+    #[error("find a machine type `{typed}`; near it are {near}")]
     UnknownMachine {
         /// What was typed.
         typed: String,
@@ -116,28 +117,30 @@ pub fn offers(rows: LazyFrame, filter: &Offers) -> Result<DataFrame, QueryError>
 /// # Errors
 /// When it means none: names near ones.
 pub fn is_gpu(typed: &str) -> Result<Expr, QueryError> {
+    let is_one = |name: &str| col("gpu_model").eq(lit(name.to_owned()));
+    Ok(is_model(typed)?.into_iter().map(is_one).reduce(Expr::or).expect("at least one model matches"))
+}
+
+/// The models that a typed name means.
+///
+/// # Errors
+/// When it means none: names near ones.
+pub fn is_model(typed: &str) -> Result<Vec<&'static str>, QueryError> {
     let models = GpuModels::built_in().matching(typed);
     if models.is_empty() {
         let near = GpuModels::built_in().suggest(typed);
         let near = if near.is_empty() { String::new() } else { format!("; near it are {}", near.join(", ")) };
         return Err(QueryError::UnknownGpu { typed: typed.to_owned(), near });
     }
-    let is_one = |name: &str| col("gpu_model").eq(lit(name.to_owned()));
-    Ok(models.iter().map(|model| is_one(&model.name)).reduce(Expr::or).expect("at least one model matches"))
+    Ok(models.iter().map(|model| model.name.as_str()).collect())
 }
-
-/// Machines named when one that does not exist is asked for.
-const NEAR_MAX: usize = 4;
 
 /// Rows of one machine type, exactly as the provider names it but for upper and lower case.
 fn of_machine(rows: LazyFrame, typed: &str) -> Result<LazyFrame, QueryError> {
     let present = rows.clone().select([col("instance_type").unique().sort(SortOptions::default())]).collect()?;
     let present: Vec<String> = present.column("instance_type")?.str()?.iter().flatten().map(str::to_owned).collect();
     let Some(name) = present.iter().find(|name| name.eq_ignore_ascii_case(typed)) else {
-        let mut near: Vec<&String> = present.iter().collect();
-        near.sort_by_key(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &typed.to_lowercase()), name.len()));
-        let near = near.iter().take(NEAR_MAX).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(QueryError::UnknownMachine { typed: typed.to_owned(), near });
+        return Err(QueryError::UnknownMachine { typed: typed.to_owned(), near: near(&present, typed) });
     };
     Ok(rows.filter(col("instance_type").eq(lit(name.clone()))))
 }

@@ -20,7 +20,7 @@ use crate::record::ProviderRecord;
 use crate::run::{self, Night, RunError};
 use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
-use crate::{parse, recorder};
+use crate::{machines, parse, recorder};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -117,6 +117,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Diff(args) => difference(&args).await,
         Verb::Providers(args) => providers(&args).await,
         Verb::Parse(args) => parse::parse(&args),
+        Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Backfill(args) => backfill(&args).await,
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| Failed::new(Exit::Refused, "", &error))?;

@@ -2,9 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
-
-use assert_cmd::Command;
+use std::process::{Command, Output};
 
 fn run(output: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
@@ -36,7 +34,7 @@ fn a_recorded_night_says_what_is_typed_and_shows_the_cheapest_offers() {
     let text = stdout(&run(folder.path(), &["collect", "--recorded"]));
     for words in [
         "No network was used",
-        "Typed by hand from documented answers: azure",
+        "Typed by hand from documented answers: alibaba",
         "not of today",
         "H100 SXM",
         "A100",
@@ -97,9 +95,9 @@ fn what_does_not_exist_is_named_with_what_does() {
         (vec!["offers", "--pricing-model", "free"], "on_demand"),
         (vec!["offers", "--sort", "beauty"], "provider"),
         (vec!["offers", "--snapshot", "2020-01-01"], "there is one snapshot"),
-        (vec!["collect", "--recorded", "--providers", "acme"], "azure, ecb, lambda"),
+        (vec!["collect", "--recorded", "--providers", "acme"], ", ecb, "),
         (vec!["diff", "1", "7"], "there is one snapshot"),
-        (vec!["parse", "acme", "x"], "azure, ecb, lambda"),
+        (vec!["parse", "acme", "x"], ", ecb, "),
     ] {
         let output = run(folder.path(), &args);
         assert_eq!(code(&output), Some(2), "{args:?}");

@@ -25,7 +25,7 @@ mod tests;
 use std::sync::LazyLock;
 
 use crate::contract::{Page, PageRequest, Parsed, SCOPE_INDEX, ScrapeError, Scraper, Site};
-use crate::hardware::Hardware;
+use crate::hardware::{Hardware, KnownMachine};
 use crate::json;
 use crate::manifest::Manifest;
 use list::PriceList;
@@ -42,6 +42,10 @@ static HARDWARE: LazyLock<Hardware> =
 impl Scraper for Alibaba {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn machines(&self) -> Vec<KnownMachine> {
+        HARDWARE.machines()
     }
 
     fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {

@@ -1,10 +1,17 @@
 //! The envelope around the rows, and the chain of `NextPageLink`s.
 //!
-//! In: pages. Out: their rows, and the page that follows. Never takes a chain with a page missing for a complete one.
+//! In: pages. Out: their rows, the pages that follow, and the order of the chain. Never takes a chain with a page missing
+//! for a complete one, and never a page for whole that is shorter than it says.
+//!
+//! A page says twice how many rows it has: in `Count`, and by the distance from its own `$skip` to that of the next link.
+//! A live page that is shorter is looked at a second time, by the address with the port that the site itself writes. The
+//! first look that adds up stands for the page. Where two looks are short, rows are missing and the region is refused; a
+//! single look may be an excerpt, and only its `Count` is held against it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::names::Names;
 use crate::contract::{Page, PageRequest, ScrapeError};
 use crate::json::{self, Object, Value};
 
@@ -14,37 +21,75 @@ const ENVELOPE: [&str; 6] = ["BillingCurrency", "CustomerEntityId", "CustomerEnt
 
 /// A page's outermost object.
 pub(super) struct Envelope<'a> {
+    pub page: &'a Page,
     pub document: Object<'a>,
     pub items: Vec<Value<'a>>,
     link: Option<Cow<'a, str>>,
+    /// What the page says about its number of rows and does not have: the place, and how many there should be.
+    short: Option<(&'static str, usize)>,
 }
 
 impl<'a> Envelope<'a> {
     /// Reads the envelope and leaves the rows alone.
     pub fn read(page: &'a Page) -> Result<Self, ScrapeError> {
-        let document = json::document(page)?;
-        for name in ["error", "Error", "message", "Message"] {
-            if let Some(error) = document.optional(name) {
-                let text = json::start_of(error.characters());
-                return Err(ScrapeError::ErrorAnswer { page: page.name.clone(), at: error.place().at, text });
-            }
-        }
-        let items = document.field("Items")?.list()?;
+        let (document, items) = match json::document_and_list(page, "Items") {
+            Ok(read) => read,
+            Err(error) => return Err(error_answer(page).unwrap_or(error)),
+        };
+        check_no_error(page, &document)?;
         let link = next_link(page, &document)?;
-        // `Count` counts the rows of the page. A page with fewer was cut by something on its way.
-        if let Some(count) = document.optional("Count") {
-            let count = count.whole()?;
-            if usize::try_from(count).is_ok_and(|count| count > items.len()) {
-                return Err(changed(
-                    page,
-                    "/Count",
-                    format!("{} rows, as many as the page holds", items.len()),
-                    count.to_string(),
-                ));
-            }
-        }
-        Ok(Self { document, items, link })
+        let count = document.optional("Count").map(|count| count.whole()).transpose()?;
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        let until_next = link.as_deref().and_then(|link| split_skip(link)?.1.checked_sub(start_of(&page.url)?));
+        let short = [("/Count", count), ("/NextPageLink", until_next)];
+        let short = short.into_iter().find_map(|(at, rows)| rows.filter(|rows| *rows > items.len()).map(|rows| (at, rows)));
+        Ok(Self { page, document, items, link, short })
     }
+}
+
+/// The whole pages among several looks at them.
+///
+/// # Errors
+/// When there is no look at a page that is as long as the page says.
+pub(super) fn whole(envelopes: Vec<Envelope<'_>>) -> Result<Vec<Envelope<'_>>, ScrapeError> {
+    let mut whole: Vec<Envelope<'_>> = Vec::with_capacity(envelopes.len());
+    let mut by_url: HashMap<String, (usize, usize)> = HashMap::new();
+    for envelope in envelopes {
+        let (place, looks) = by_url.entry(without_port(&envelope.page.url)).or_insert((whole.len(), 0));
+        *looks += 1;
+        match whole.get_mut(*place) {
+            Some(first) if first.short.is_some() => *first = envelope,
+            Some(_) => {}
+            None => whole.push(envelope),
+        }
+    }
+    for envelope in &whole {
+        let looks = by_url.get(&without_port(&envelope.page.url)).map_or(1, |(_, looks)| *looks);
+        if let Some((at, rows)) = envelope.short.filter(|(at, _)| looks > 1 || *at == "/Count") {
+            let expected =
+                if at == "/Count" { "rows, as many as the page holds" } else { "rows up to the next page, in two looks" };
+            return Err(match at {
+                "/Count" => changed(envelope.page, at, format!("{} {expected}", envelope.items.len()), rows.to_string()),
+                _ => changed(envelope.page, at, format!("{rows} {expected}"), envelope.items.len().to_string()),
+            });
+        }
+    }
+    Ok(whole)
+}
+
+/// The error that a page holds instead of a list.
+fn error_answer(page: &Page) -> Option<ScrapeError> {
+    check_no_error(page, &json::document(page).ok()?).err()
+}
+
+fn check_no_error(page: &Page, document: &Object<'_>) -> Result<(), ScrapeError> {
+    for name in ["error", "Error", "message", "Message"] {
+        if let Some(error) = document.optional(name) {
+            let text = json::start_of(error.characters());
+            return Err(ScrapeError::ErrorAnswer { page: page.name.clone(), at: error.place().at, text });
+        }
+    }
+    Ok(())
 }
 
 /// The link to the next page. A `null`, an empty text and no such field end the walk, but a field of a new name does
@@ -58,9 +103,21 @@ fn next_link<'a>(page: &Page, document: &Object<'a>) -> Result<Option<Cow<'a, st
     Ok(document.optional_text("NextPageLink")?.filter(|link| !link.is_empty()))
 }
 
-/// The page a live page leads to. The site writes its port into the link, which is no different page.
+/// The pages a live page leads to: its next one, and itself again where its rows do not add up. The site writes its port
+/// into the link, which is no different page.
 pub(super) fn follow(page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
-    let Some(link) = Envelope::read(page)?.link else { return Ok(Vec::new()) };
+    // A second look leads nowhere: the first one did.
+    let is_second_look = page.url.starts_with(SITE_WITH_PORT);
+    let envelope = Envelope::read(page)?;
+    if is_second_look {
+        return Ok(Vec::new());
+    }
+    let mut requests = Vec::new();
+    if let Some(rest) = page.url.strip_prefix(SITE).filter(|_| envelope.short.is_some()) {
+        let again = format!("{}-again", page.name);
+        requests.push(PageRequest::get(again, page.scope.as_str(), format!("{SITE_WITH_PORT}{rest}")));
+    }
+    let Some(link) = envelope.link else { return Ok(requests) };
     let url = without_port(&link);
     if !url.starts_with(SITE) {
         return Err(changed(page, "/NextPageLink", format!("an address at {SITE}"), json::start_of(&link)));
@@ -72,18 +129,19 @@ pub(super) fn follow(page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
         Some((stem, number)) => format!("{stem}{:04}", number + 1),
         None => format!("{}-0002", page.name),
     };
-    let request = PageRequest::get(name, page.scope.as_str(), url);
-    Ok(vec![request])
+    requests.push(PageRequest::get(name, page.scope.as_str(), url));
+    Ok(requests)
 }
 
-/// Checks that every link leads to one of the pages, no page is led to twice, and every page is led to from a first one.
-pub(super) fn check_chain(pages: &[Page], envelopes: &[Envelope<'_>]) -> Result<(), ScrapeError> {
-    let targets = Targets::of(pages, envelopes);
-    let mut is_linked = vec![false; pages.len()];
-    let mut next = vec![None; pages.len()];
+/// Puts the pages into the order of their links. Every link leads to one of the pages, no page is led to twice, and
+/// every page is led to from a first one.
+pub(super) fn in_order(envelopes: Vec<Envelope<'_>>) -> Result<Vec<Envelope<'_>>, ScrapeError> {
+    let targets = Targets::of(&envelopes);
+    let mut is_linked = vec![false; envelopes.len()];
+    let mut next = vec![None; envelopes.len()];
     for (from, envelope) in envelopes.iter().enumerate() {
         let Some(link) = &envelope.link else { continue };
-        let page = &pages[from];
+        let page = envelope.page;
         let Some(to) = targets.named(page, link).or_else(|| targets.skipped_to(from, link, &is_linked)) else {
             return Err(ScrapeError::PageMissing {
                 page: page.name.clone(),
@@ -96,29 +154,26 @@ pub(super) fn check_chain(pages: &[Page], envelopes: &[Envelope<'_>]) -> Result<
                 page,
                 "/NextPageLink",
                 "a page that nothing else leads to".to_owned(),
-                format!("`{}`", pages[to].name),
+                format!("`{}`", envelopes[to].page.name),
             ));
         }
         is_linked[to] = true;
         next[from] = Some(to);
     }
-    let mut is_reached = vec![false; pages.len()];
-    for first in (0..pages.len()).filter(|page| !is_linked[*page]) {
-        let mut at = Some(first);
-        while let Some(page) = at {
-            is_reached[page] = true;
-            at = next[page];
-        }
+    let mut order = Vec::with_capacity(envelopes.len());
+    for first in (0..envelopes.len()).filter(|page| !is_linked[*page]) {
+        order.extend(std::iter::successors(Some(first), |page| next[*page]));
     }
-    match is_reached.iter().position(|reached| !reached) {
-        Some(page) => Err(changed(&pages[page], "/NextPageLink", "a chain with a first page".to_owned(), "a circle".to_owned())),
-        None => Ok(()),
+    let mut slots: Vec<_> = envelopes.into_iter().map(Some).collect();
+    let ordered = order.into_iter().filter_map(|page| slots[page].take()).collect();
+    match slots.into_iter().flatten().next() {
+        Some(left) => Err(changed(left.page, "/NextPageLink", "a chain with a first page".to_owned(), "a circle".to_owned())),
+        None => Ok(ordered),
     }
 }
 
 /// What a link can mean among the pages at hand.
 struct Targets<'a> {
-    pages: &'a [Page],
     by_url: HashMap<String, usize>,
     by_name: HashMap<&'a str, usize>,
     by_last_part: HashMap<String, usize>,
@@ -126,39 +181,37 @@ struct Targets<'a> {
     by_start: HashMap<(String, usize), usize>,
     /// Pages from files without a link.
     ends: Vec<usize>,
+    names: Names<'a>,
 }
 
 impl<'a> Targets<'a> {
-    fn of(pages: &'a [Page], envelopes: &[Envelope<'_>]) -> Self {
-        let empty = HashMap::new;
-        let mut targets = Self {
-            pages,
-            by_url: empty(),
-            by_name: HashMap::new(),
-            by_last_part: empty(),
-            by_start: HashMap::new(),
-            ends: Vec::new(),
-        };
-        for (index, page) in pages.iter().enumerate() {
+    fn of(envelopes: &[Envelope<'a>]) -> Self {
+        let (mut by_url, mut by_name, mut by_last_part) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (mut by_start, mut ends, mut starts) = (HashMap::new(), Vec::new(), Vec::new());
+        for (index, envelope) in envelopes.iter().enumerate() {
+            let page = envelope.page;
             let url = without_port(&page.url);
-            targets.by_last_part.entry(last_part(&url)).or_insert(index);
-            targets.by_url.entry(url).or_insert(index);
-            targets.by_name.entry(&page.name).or_insert(index);
+            by_last_part.entry(last_part(&url)).or_insert(index);
+            by_url.entry(url).or_insert(index);
+            by_name.entry(page.name.as_str()).or_insert(index);
             if page.url.starts_with("http") {
                 continue;
             }
             // A page ends where its link points, so it starts that many rows before.
-            match envelopes[index].link.as_deref().map(split_skip) {
-                None => targets.ends.push(index),
+            let mut start = None;
+            match envelope.link.as_deref().map(split_skip) {
+                None => ends.push(index),
                 Some(Some((query, end))) => {
-                    if let Some(start) = end.checked_sub(envelopes[index].items.len()) {
-                        targets.by_start.entry((query, start)).or_insert(index);
+                    start = end.checked_sub(envelope.items.len()).map(|start| (start, end));
+                    if let Some((start, _)) = start {
+                        by_start.entry((query, start)).or_insert(index);
                     }
                 }
                 Some(None) => {}
             }
+            starts.push((index, page.url.as_str(), start));
         }
-        targets
+        Self { by_url, by_name, by_last_part, by_start, ends, names: Names::of(&starts) }
     }
 
     /// The page of which the link is the address, the file beside the linking one, the name, or at least the last part
@@ -170,27 +223,22 @@ impl<'a> Targets<'a> {
         found.or_else(|| self.by_name.get(link.as_str())).or_else(|| self.by_last_part.get(&last_part(&link))).copied()
     }
 
-    /// The page that a link with `$skip` means, among pages saved under file names of any kind.
-    ///
-    /// The last page has no link and so states no start: it is taken when no other fits, unless the numbers in the
-    /// file names say that a page between is missing.
+    /// The page that a link with `$skip` means, among pages saved under file names of any kind: the one that starts
+    /// there. The last page has no link and so states no start: it is taken when no other fits, unless the file names
+    /// say that a page before it is missing.
     fn skipped_to(&self, from: usize, link: &str, is_linked: &[bool]) -> Option<usize> {
         let (query, skip) = split_skip(link)?;
-        let may_be_last = |page: &&usize| !is_linked[**page] && follows_in_name(&self.pages[from], &self.pages[**page], skip);
+        let may_be_last = |page: &&usize| !is_linked[**page] && self.names.let_follow(from, **page, skip);
         self.by_start.get(&(query, skip)).or_else(|| self.ends.iter().find(may_be_last)).copied()
     }
 }
 
-/// Whether the file names let one page follow another: numbered one higher, by its first row, or not numbered alike.
-fn follows_in_name(from: &Page, to: &Page, skip: usize) -> bool {
-    let stem = |page: &Page| page.url.strip_suffix(".json").unwrap_or(&page.url).to_owned();
-    let (from, to) = (stem(from), stem(to));
-    match (numbered(&from), numbered(&to)) {
-        (Some((from_stem, from)), Some((to_stem, to))) if from_stem == to_stem => {
-            to == from + 1 || usize::try_from(to).is_ok_and(|to| to == skip)
-        }
-        _ => true,
+/// The number of the first row of a page, by the address it was asked for. `None` for pages from files.
+fn start_of(url: &str) -> Option<usize> {
+    if !url.starts_with("http") {
+        return None;
     }
+    Some(split_skip(url).map_or(0, |(_, skip)| skip))
 }
 
 /// The link without its `$skip`, and the `$skip`.
@@ -201,7 +249,7 @@ fn split_skip(link: &str) -> Option<(String, usize)> {
 }
 
 /// A name and the number at its end.
-fn numbered(name: &str) -> Option<(&str, u64)> {
+pub(super) fn numbered(name: &str) -> Option<(&str, u64)> {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     Some((stem, name[stem.len()..].parse().ok()?))
 }

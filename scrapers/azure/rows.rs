@@ -6,20 +6,21 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
 
 use crate::contract::{
-    Os, Parsed, Place, PricePer, PriceUnit, PricingModel, PublishedOffer, PublishedPrice, Site, SkipReason, Skipped, Terms,
+    Machine, Os, Parsed, Place, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, Site,
+    SkipReason, Skipped, Terms, UNKNOWN_HARDWARE,
 };
 use crate::hardware::Hardware;
-use crate::json::{FieldError, Object, Value};
+use crate::json::{FieldError, FieldName, Object, Value};
 use crate::money::{self, NumberFormat};
 
-static HARDWARE: LazyLock<Hardware> =
+pub(super) static HARDWARE: LazyLock<Hardware> =
     LazyLock::new(|| Hardware::parse(include_str!("hardware.toml")).expect("the hardware table beside this file reads"));
 
-/// How the machines end whose share of a card is inferred from prices and not confirmed, in lower case. The A10 sizes
-/// have half a card or a whole one; the RTX PRO 6000 sizes may have a quarter. A price per card would be a guess.
-const UNCONFIRMED: [&str; 3] = ["ads_a10_v4", "_xl_rtxpro6000bse_v6", "xlrtx6kv6"];
+static MACHINE: LazyLock<FieldName> = LazyLock::new(|| FieldName::new("armSkuName"));
+pub(super) static REGION: LazyLock<FieldName> = LazyLock::new(|| FieldName::new("armRegionName"));
 
 /// A row of a GPU machine that is on the list today.
 pub(super) struct Row<'a> {
@@ -41,7 +42,7 @@ type Outcome = (Place, Result<PublishedOffer, SkipReason>);
 pub(super) fn screen<'a>(item: &Value<'a>, observed_at: DateTime<Utc>) -> Result<Row<'a>, SkipReason> {
     let out = |reason| Err(SkipReason::OutOfScope(reason));
     // Nearly all rows of an unfiltered list are of other machines, so these are told from their characters alone.
-    if peek(item.characters(), "armSkuName").is_some_and(|(machine, _)| is_other_machine(&machine.trim().to_ascii_lowercase())) {
+    if MACHINE.peek(item.characters()).is_some_and(|(machine, _)| is_other_machine(machine.trim())) {
         return out("not a GPU machine");
     }
     let place = item.place();
@@ -50,10 +51,10 @@ pub(super) fn screen<'a>(item: &Value<'a>, observed_at: DateTime<Utc>) -> Result
         return out("not a virtual machine");
     }
     let machine = item.optional_text("armSkuName")?.unwrap_or_default().trim().to_owned();
-    let lower = machine.to_ascii_lowercase();
-    if is_other_machine(&lower) {
+    if is_other_machine(&machine) {
         return out("not a GPU machine");
     }
+    let lower = machine.to_ascii_lowercase();
     let names = [machine.clone(), trimmed(&item, "productName")?, trimmed(&item, "skuName")?, trimmed(&item, "meterName")?];
     let is_named = |words: &[&str]| names.iter().any(|name| words.iter().any(|word| name.contains(word)));
     if is_named(&["Dedicated Host", "DedicatedHost"]) {
@@ -84,9 +85,6 @@ pub(super) fn screen<'a>(item: &Value<'a>, observed_at: DateTime<Utc>) -> Result
     if is_named(&["Expired"]) {
         return out("expired");
     }
-    if UNCONFIRMED.iter().any(|end| size.ends_with(end)) {
-        return out("hardware not confirmed");
-    }
     let kind = trimmed(&item, "type")?;
     if kind == "DevTestConsumption" {
         return out("dev/test licence");
@@ -111,28 +109,18 @@ pub(super) fn screen<'a>(item: &Value<'a>, observed_at: DateTime<Utc>) -> Result
     Ok(Row { item, place, machine, region, kind, term, sku, key, valid_from })
 }
 
-fn is_other_machine(lower: &str) -> bool {
-    lower.starts_with("basic_") || lower.strip_prefix("standard_").is_some_and(|size| !size.starts_with('n'))
+fn is_other_machine(machine: &str) -> bool {
+    let after = |start: &str| {
+        let (head, rest) = machine.split_at_checked(start.len())?;
+        head.eq_ignore_ascii_case(start).then_some(rest)
+    };
+    after("Basic_").is_some() || after("Standard_").is_some_and(|size| !size.starts_with(['N', 'n']))
 }
 
 /// Whether a product, SKU or meter is named like the N-series, for rows that name no machine.
 fn is_n_series(name: &str) -> bool {
     let name = name.strip_prefix("Virtual Machines ").unwrap_or(name);
     name.strip_prefix("Standard_").unwrap_or(name).starts_with('N')
-}
-
-/// The plain text of the first field of a name in the characters of JSON, and what follows it. `None` where there is no
-/// such field or it is not plain text; then the JSON has to be read.
-pub(super) fn peek<'a>(json: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
-    let quoted = format!("\"{name}\"");
-    let mut rest = json;
-    loop {
-        rest = rest[rest.find(&quoted)? + quoted.len()..].trim_start();
-        // A quoted word without a colon is a value and not a name.
-        let Some(value) = rest.strip_prefix(':') else { continue };
-        let (text, rest) = value.trim_start().strip_prefix('"')?.split_once('"')?;
-        return if text.contains('\\') { None } else { Some((text, rest)) };
-    }
 }
 
 /// What a row calls itself, for people.
@@ -257,9 +245,20 @@ impl Row<'_> {
             valid_from: self.valid_from,
             ..Terms::of(pricing_model)
         };
+        // The list in any other currency is this one times a rate that changes by the month.
         let currency_code = money::currency_code(&trimmed(item, "currencyCode")?)?;
+        if currency_code != "USD" {
+            return Err(SkipReason::UnknownWord { what: "currency", word: currency_code });
+        }
         let price = price(item, currency_code, unit)?;
-        let (gpu, machine) = HARDWARE.of(&self.machine)?;
+        let mut flags = BTreeSet::new();
+        let (gpu, machine) = match HARDWARE.of(&self.machine) {
+            Err(_) if is_of_gpu_family(&self.machine) => {
+                flags.insert(UNKNOWN_HARDWARE);
+                (PublishedGpu::unknown(), Machine { vcpus: vcpus(&self.machine).map(Decimal::from), ..Machine::default() })
+            }
+            known => known?,
+        };
         Ok(PublishedOffer {
             site: ["usgov", "usdod"].iter().any(|gov| self.region.starts_with(gov)).then_some(Site::Gov),
             sku: Some(self.sku.clone()),
@@ -272,8 +271,27 @@ impl Row<'_> {
             terms,
             price,
             place: self.place.clone(),
-            flags: BTreeSet::new(),
+            flags,
         })
+    }
+}
+
+/// Whether a machine is of a family that has GPUs. A new family of the N-series may have other accelerators, as NP and NM
+/// do.
+fn is_of_gpu_family(machine: &str) -> bool {
+    let size = machine.split_once('_').map_or(machine, |(_, size)| size).to_ascii_lowercase();
+    ["nc", "nd", "ng", "nv"].iter().any(|family| size.starts_with(family))
+}
+
+/// Virtual CPUs of a machine that is not in the table: by the provider's rule of naming, the number after the letters
+/// of the family. Of two numbers the second counts, since the first is that of the machine with all its CPUs.
+pub(super) fn vcpus(machine: &str) -> Option<u32> {
+    let size = machine.split_once('_')?.1.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |end| end);
+    let (whole, rest) = size.split_at(digits(size));
+    match rest.strip_prefix('-') {
+        Some(constrained) => constrained[..digits(constrained)].parse().ok(),
+        None => whole.parse().ok(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::contract::{Os, PriceUnit, PricingModel, PublishedOffer};
 
 const ANSWER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/samples/azure/retail_prices_eastus_nd_2026-07-27.json");
 
-fn page(name: &str, scope: &str, url: &str, body: &str) -> Page {
+pub(super) fn page(name: &str, scope: &str, url: &str, body: &str) -> Page {
     let observed_at = "2026-08-20T02:00:00Z".parse().expect("a literal time");
     Page {
         name: name.to_owned(),
@@ -21,7 +21,7 @@ fn page(name: &str, scope: &str, url: &str, body: &str) -> Page {
     }
 }
 
-fn row(sku: u32, region: &str, price: &str) -> String {
+pub(super) fn row(sku: u32, region: &str, price: &str) -> String {
     format!(
         r#"{{"currencyCode": "USD", "retailPrice": {price}, "armRegionName": "{region}", "meterId": "m", "meterName": "NC4as T4 v3",
         "skuId": "s/{sku}", "productName": "Virtual Machines NCasT4 v3 Series", "skuName": "NC4as T4 v3",
@@ -74,14 +74,14 @@ fn the_real_answer_of_east_us_reads_as_it_is_published() {
 #[test]
 fn a_live_page_leads_to_its_next_one_on_the_same_site() {
     let url = "https://prices.azure.com/api/retail/prices?a=b";
-    let next = "https://prices.azure.com:443/api/retail/prices?a=b&$skip=1000";
+    let next = "https://prices.azure.com:443/api/retail/prices?a=b&$skip=2";
     let mut first = pair(url, 1, Some(next));
     first.name = "retail-eastus-0009".to_owned();
     let requests = Azure.follow(&first).expect("a good link");
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].name, "retail-eastus-0010");
     assert_eq!(requests[0].scope, "eastus");
-    assert_eq!(requests[0].url, "https://prices.azure.com/api/retail/prices?a=b&$skip=1000");
+    assert_eq!(requests[0].url, "https://prices.azure.com/api/retail/prices?a=b&$skip=2");
     assert_eq!(Azure.follow(&pair(url, 1, None)), Ok(Vec::new()));
     assert_eq!(Azure.follow(&pair(url, 1, Some(""))), Ok(Vec::new()));
     let refused = [
@@ -118,8 +118,26 @@ fn saved_pages_with_links_of_the_site_form_a_chain_by_their_first_rows() {
         ]
     };
     let numbered = named(["d/page-0.json", "d/page-1.json", "d/page-2.json", "d/page-3.json"]);
-    for pages in [&numbered, &named(["x.json", "b.json", "a.json", "c.json"])] {
-        assert_eq!(Azure.parse(pages).map(|parsed| parsed.offers.len()), Ok(8));
+    let names = [
+        ["x.json", "b.json", "a.json", "c.json"],
+        ["d/page-3.json", "d/page-2.json", "d/page-1.json", "d/page-0.json"],
+        ["d/page-2.json", "d/page-0.json", "d/page-3.json", "d/page-1.json"],
+        ["p-6.json", "p-4.json", "p-2.json", "p-0.json"],
+        ["p-0.json", "p-2.json", "p-4.json", "p-6.json"],
+        ["a1.json", "b2.json", "a7.json", "b9.json"],
+        ["p-831.json", "p-17.json", "p-404.json", "p-52.json"],
+    ];
+    for pages in names.map(named).iter().chain([&numbered]) {
+        let rows = |pages: &[Page]| {
+            let parsed = Azure.parse(pages)?;
+            Ok::<_, ScrapeError>(parsed.offers.into_iter().filter_map(|offer| offer.sku).collect::<Vec<_>>())
+        };
+        let mut reversed = pages.clone();
+        reversed.reverse();
+        for pages in [pages, &reversed] {
+            let expected = (1..=8).map(|sku| format!("s/{sku}|m")).collect::<Vec<_>>();
+            assert_eq!(rows(pages), Ok(expected), "{}", pages[0].name);
+        }
     }
     for missing in 1..4 {
         let rest: Vec<Page> =

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::contract::{Page, PageRequest, Parsed, SCOPE_ALL, SCOPE_INDEX, ScrapeError, Scraper, Site};
-use crate::hardware::Hardware;
+use crate::hardware::{Hardware, KnownMachine};
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
 
@@ -59,6 +59,10 @@ const DEEPEST: usize = 32;
 impl Scraper for Huawei {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn machines(&self) -> Vec<KnownMachine> {
+        HARDWARE.machines()
     }
 
     fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {

@@ -16,20 +16,27 @@
 //! - In a GPU shape the part of type `ocpu` is the GPU part, but its `qty` counts cores. Cores and memory are null for
 //!   the newest shapes, and 128 instead of 144 cores for GB200: where the list and `shapes.toml` differ the table
 //!   stands, and the row is marked `machine_size_disputed`.
+//! - The list is dated by its last change of any product, which is not the start of a price: no offer has one.
+//! - A GPU part that the table lacks is published with the number of GPUs that a shape states and without a card, marked
+//!   `unknown_hardware`. Without such a shape it is skipped: nothing says that it is sold.
+//! - Other currencies are lists of their own. Only dollars are asked for.
 //! - Names are decorated, `BM.GPU.GB200.4 (NVL72)`. Hidden and retired shapes are in the list.
 
 mod products;
 mod shapes;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod traps;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 
-use crate::contract::{Page, PageRequest, Parsed, ScrapeError, Scraper, SkipReason};
-use crate::json::{self, Object, Value};
+use crate::contract::{Page, PageRequest, Parsed, ScrapeError, Scraper};
+use crate::hardware::KnownMachine;
+use crate::json::{self, FieldName, Object, Value};
 use crate::manifest::Manifest;
 
 /// The source.
@@ -38,18 +45,25 @@ pub struct Oci;
 static MANIFEST: LazyLock<Manifest> =
     LazyLock::new(|| Manifest::parse(include_str!("manifest.toml")).expect("the manifest beside this file reads"));
 
+static PRICES: LazyLock<FieldName> = LazyLock::new(|| FieldName::new("currencyCodeLocalizations"));
+static SHAPE_TYPE: LazyLock<FieldName> = LazyLock::new(|| FieldName::new("shapeType"));
+
 const HOST: &str = "https://apexapps.oracle.com";
-const OTHER_CATEGORY: SkipReason = SkipReason::OutOfScope("not in category Compute - GPU");
+const OTHER_CATEGORY: &str = "not in category Compute - GPU";
 
 /// One document, by what its elements have: names of pages from files say nothing.
 enum Document<'a> {
-    Products { version: Option<DateTime<Utc>>, next: Option<String>, items: Vec<Value<'a>> },
+    Products { next: Option<String>, items: Vec<Value<'a>> },
     Shapes { items: Vec<Value<'a>> },
 }
 
 impl Scraper for Oci {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn machines(&self) -> Vec<KnownMachine> {
+        shapes::TABLE.machines()
     }
 
     fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
@@ -66,16 +80,19 @@ impl Scraper for Oci {
         demand_all_pages(pages, &documents)?;
         let mut parsed = Parsed::default();
         let (mut parts, mut amounts) = (HashMap::new(), HashMap::new());
-        for (_, document) in &documents {
-            if let Document::Products { items, .. } = document {
-                parts.extend(items.iter().filter_map(products::part_number));
+        // What is on the list matters only to shapes that ask for it.
+        if documents.iter().any(|(_, document)| matches!(document, Document::Shapes { .. })) {
+            for (_, document) in &documents {
+                if let Document::Products { items, .. } = document {
+                    parts.extend(items.iter().filter_map(products::part_number));
+                }
             }
         }
         let listed = shapes::listed(&documents, &parts, &mut parsed)?;
         for (page, document) in &documents {
-            let Document::Products { version, items, .. } = document else { continue };
+            let Document::Products { items, .. } = document else { continue };
             for item in items {
-                products::take(page, item, *version, listed.as_ref(), &mut amounts, &mut parsed)?;
+                products::take(page, item, listed.as_ref(), &mut amounts, &mut parsed)?;
             }
         }
         Ok(parsed)
@@ -87,28 +104,32 @@ fn shape_changed(page: &Page, at: String, expected: &str, found: String) -> Scra
 }
 
 fn document(page: &Page) -> Result<Document<'_>, ScrapeError> {
-    let document = json::document(page)?;
-    let list = document.field("items")?;
-    let items = list.list()?;
+    let (document, items) = json::document_and_list(page, "items")?;
     if items.is_empty() {
-        return Err(ScrapeError::NothingFound { page: page.name.clone(), at: list.place().at });
+        return Err(ScrapeError::NothingFound { page: page.name.clone(), at: "/items".to_owned() });
     }
-    let any_has = |field| items.iter().any(|item| item.object().is_ok_and(|item| item.has(field)));
-    match (any_has("currencyCodeLocalizations"), any_has("shapeType")) {
-        (true, false) => Ok(Document::Products { version: version(page, &document)?, next: next(page, &document)?, items }),
+    let any_has = |field: &FieldName| items.iter().any(|item| field.is_in(item.characters()));
+    match (any_has(&PRICES), any_has(&SHAPE_TYPE)) {
+        (true, false) => {
+            check_version(page, &document)?;
+            Ok(Document::Products { next: next(page, &document)?, items })
+        }
         (false, true) => Ok(Document::Shapes { items }),
         (_, found) => {
             let found = if found { "both" } else { "neither" };
-            Err(shape_changed(page, list.place().at, "products, or shapes", found.to_owned()))
+            Err(shape_changed(page, "/items".to_owned(), "products, or shapes", found.to_owned()))
         }
     }
 }
 
-/// The list's version, from which its prices hold. Lists of earlier years do not have it.
-fn version(page: &Page, document: &Object) -> Result<Option<DateTime<Utc>>, ScrapeError> {
-    let Some(value) = document.optional("lastUpdated") else { return Ok(None) };
+/// Checks the list's version. Lists of earlier years do not have it.
+///
+/// It is the instant at which any of some 600 products last changed, not the one from which a price holds: an H100 cost
+/// 10 on the list of early 2024 as on that of 2026-08-14. So no offer says since when it holds.
+fn check_version(page: &Page, document: &Object) -> Result<(), ScrapeError> {
+    let Some(value) = document.optional("lastUpdated") else { return Ok(()) };
     match DateTime::parse_from_rfc3339(&value.text()?) {
-        Ok(at) => Ok(Some(at.to_utc())),
+        Ok(_) => Ok(()),
         Err(_) => Err(shape_changed(page, value.place().at, "an instant", json::start_of(value.characters()))),
     }
 }

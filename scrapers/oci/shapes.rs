@@ -3,15 +3,17 @@
 //! The list decides which shapes there are; the table has what the list does not say or says wrongly. Never a shape
 //! whose number of GPUs the two state differently.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
+use num_rational::Ratio;
 use rust_decimal::Decimal;
 use serde::Deserialize;
 
 use super::{Document, MANIFEST};
-use crate::contract::{Page, Parsed, ScrapeError, SkipReason};
-use crate::hardware;
+use crate::contract::{GpuShare, Machine, Page, Parsed, PublishedGpu, ScrapeError, SkipReason, UNKNOWN_HARDWARE};
+use crate::hardware::{self, KnownMachine};
 use crate::json::{Object, Value};
 
 pub(super) static TABLE: LazyLock<Table> =
@@ -21,6 +23,8 @@ pub(super) static TABLE: LazyLock<Table> =
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
+    /// Where the shapes were read.
+    source: String,
     #[serde(rename = "part")]
     pub(super) parts: Vec<Part>,
 }
@@ -75,11 +79,42 @@ impl Table {
         self.parts.iter().find(|part| part.number == number)
     }
 
+    /// Every documented shape.
+    pub(super) fn machines(&self) -> Vec<KnownMachine> {
+        let known = |part: &Part, shape: &Shape| KnownMachine {
+            instance_type: shape.name.clone(),
+            gpu: part.gpus(shape.gpus, shape.fabric_gbit_per_s),
+            machine: Machine {
+                vcpus: Some(Decimal::from(shape.ocpus * part.vcpus_per_ocpu)),
+                system_memory_gib: Some(shape.system_memory_gib.into()),
+                local_disk_gb: shape.local_disk_gb.map(Decimal::from),
+                is_bare_metal: Some(shape.name.starts_with("BM.")),
+            },
+            source: self.source.clone(),
+        };
+        self.parts.iter().flat_map(|part| part.shapes.iter().map(move |shape| known(part, shape))).collect()
+    }
+
     fn shape(&self, name: &str) -> Option<(&Part, &Shape)> {
         self.parts
             .iter()
             .flat_map(|part| part.shapes.iter().map(move |shape| (part, shape)))
             .find(|(_, shape)| shape.name == name)
+    }
+}
+
+impl Part {
+    /// So many of the part's GPUs.
+    pub(super) fn gpus(&self, count: u32, fabric_gbit_per_s: Option<u32>) -> PublishedGpu {
+        PublishedGpu {
+            label: Some(self.gpu.clone()),
+            count: Some(Ratio::from_integer(count)),
+            share: GpuShare::Whole,
+            memory_gb: Some(Decimal::from(self.gpu_memory_gb)),
+            form_factor: None,
+            interconnect: self.interconnect.clone(),
+            fabric_gbit_per_s,
+        }
     }
 }
 
@@ -103,7 +138,7 @@ impl Shape {
 /// the parts of the price list, each with whether it is in the category of GPUs.
 pub(super) fn listed(
     documents: &[(&Page, Document)],
-    products: &HashMap<String, bool>,
+    products: &HashMap<Cow<str>, bool>,
     parsed: &mut Parsed,
 ) -> Result<Option<HashMap<String, Vec<ShapeOffer>>>, ScrapeError> {
     let mut by_part: HashMap<String, Vec<ShapeOffer>> = HashMap::new();
@@ -135,7 +170,7 @@ fn label(item: &Value) -> String {
 
 fn shape(
     item: &Value,
-    products: &HashMap<String, bool>,
+    products: &HashMap<Cow<str>, bool>,
     names: &mut BTreeSet<String>,
     parsed: &mut Parsed,
 ) -> Result<(String, ShapeOffer), SkipReason> {
@@ -154,14 +189,12 @@ fn shape(
     let name = name.split_once(" (").map_or(name.as_ref(), |(name, _)| name).trim();
     let (number, ocpus) = gpu_part(&item, name)?;
     let gpus = gpu_count(&item, name)?;
-    let Some(part) = TABLE.part(&number) else {
-        return Err(match products.get(&number) {
-            Some(false) => super::OTHER_CATEGORY,
-            Some(true) | None => SkipReason::UnknownMachine { instance_type: name.to_owned() },
-        });
-    };
-    if !products.contains_key(&number) {
-        return Err(SkipReason::PriceMissing);
+    let part = TABLE.part(&number);
+    match (part, products.get(number.as_str())) {
+        (None, Some(false)) => return Err(SkipReason::OutOfScope(super::OTHER_CATEGORY)),
+        (None, None) => return Err(SkipReason::UnknownMachine { instance_type: name.to_owned() }),
+        (Some(_), None) => return Err(SkipReason::PriceMissing),
+        (_, Some(_)) => {}
     }
     let is_bare_metal = match word(&item, "shapeType")?.as_str() {
         "bm" => true,
@@ -177,13 +210,14 @@ fn shape(
         local_disk_gb: None,
         fabric_gbit_per_s: None,
         is_bare_metal,
-        flags: BTreeSet::new(),
+        flags: if part.is_none() { BTreeSet::from([UNKNOWN_HARDWARE]) } else { BTreeSet::new() },
     };
     if let Some((documented_part, documented)) = TABLE.shape(name) {
-        if documented_part.gpu != part.gpu || documented.gpus != gpus {
+        let gpu = part.map_or("a GPU of another part", |part| &part.gpu);
+        if documented_part.gpu != gpu || documented.gpus != gpus {
             return Err(SkipReason::Contradiction(format!(
-                "{name}: {gpus} × {} by the list of shapes, {} × {} by the table",
-                part.gpu, documented.gpus, documented_part.gpu
+                "{name}: {gpus} × {gpu} by the list of shapes, {} × {} by the table",
+                documented.gpus, documented_part.gpu
             )));
         }
         let known = documented.offer();

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::contract::{Method, Page, PageRequest, Parsed, SCOPE_INDEX, ScrapeError, Scraper};
-use crate::hardware::Hardware;
+use crate::hardware::{Hardware, KnownMachine};
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
 
@@ -46,6 +46,10 @@ const ZONE_BODY: &str = r#"{"serviceType":"cvm","action":"DescribeZoneInstanceCo
 impl Scraper for Tencent {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn machines(&self) -> Vec<KnownMachine> {
+        HARDWARE.machines()
     }
 
     fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {

@@ -22,7 +22,7 @@ mod tests;
 use std::sync::LazyLock;
 
 use crate::contract::{Method, Page, PageRequest, Parsed, SCOPE_ALL, SCOPE_INDEX, ScrapeError, Scraper};
-use crate::hardware::Hardware;
+use crate::hardware::{Hardware, KnownMachine};
 use crate::json::{self, Object};
 use crate::manifest::Manifest;
 use template::Template;
@@ -54,6 +54,10 @@ enum Kind<'a> {
 impl Scraper for Volcengine {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn machines(&self) -> Vec<KnownMachine> {
+        HARDWARE.machines()
     }
 
     fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {

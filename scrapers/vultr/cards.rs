@@ -12,7 +12,7 @@ use crate::contract::{GpuShare, PublishedGpu, SkipReason};
 use crate::hardware::{self, Hardware};
 use crate::json::Object;
 
-static HARDWARE: LazyLock<Hardware> =
+pub(super) static HARDWARE: LazyLock<Hardware> =
     LazyLock::new(|| Hardware::parse(include_str!("hardware.toml")).expect("the hardware table beside this file reads"));
 
 /// Memory of one card in GB by `gpu_type`. The first figure is the card that slices are cut from: this provider's A100 has

@@ -24,6 +24,7 @@ use crate::contract::{
     Machine, Page, PageRequest, Parsed, PricePer, PriceUnit, PricingModel, PublishedOffer, PublishedPrice, ScrapeError, Scraper,
     SkipReason, Terms,
 };
+use crate::hardware::KnownMachine;
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
 use crate::money;
@@ -59,6 +60,10 @@ impl List {
 impl Scraper for Vultr {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn machines(&self) -> Vec<KnownMachine> {
+        cards::HARDWARE.machines()
     }
 
     fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {

@@ -40,7 +40,7 @@ impl Dataset {
 
     /// The program with a verb on this dataset.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("gpuledger"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
         command.args(args).arg("--output").arg(self.root()).env("NO_COLOR", "1");
         command
     }

@@ -1,0 +1,253 @@
+//! The page of Capacity Blocks: tables of prepaid machines by type and region.
+//!
+//! In: HTML, with the tables as JSON within it or, as they once were, as tables. Out: offers by the hour of a machine. The
+//! fee of an operating system comes on top and is zero for Linux. Never a rate of which it is not certain whether it is
+//! the machine's or one accelerator's.
+
+use num_rational::Ratio;
+use rust_decimal::Decimal;
+use scraper::{ElementRef, Html};
+
+use super::machines::{self, Offered, Stated};
+use super::{changed, places};
+use crate::contract::{Os, Page, Parsed, Place, PricingModel, PublishedOffer, ScrapeError, SkipReason, Terms};
+use crate::html;
+use crate::json::{self, Object};
+use crate::money::{self, NumberFormat};
+
+/// A table, wherever it stood.
+struct Table {
+    at: String,
+    headings: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Where the columns of a table of prices stand.
+struct Columns {
+    instance_type: usize,
+    region: usize,
+    rate: usize,
+    accelerator_rate: Option<usize>,
+    accelerators: Option<usize>,
+}
+
+/// Reads the page.
+pub(super) fn read(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
+    let text = page.text()?;
+    if !text.contains("</html>") {
+        return Err(changed(
+            page,
+            "end",
+            "the end of the page",
+            json::start_of(&text[text.trim_end().rfind('\n').unwrap_or(0)..]),
+        ));
+    }
+    let document = html::document(page)?;
+    let mut tables = tables_in_json(page, &document)?;
+    tables.extend(tables_in_markup(&document));
+    let mut rows = 0;
+    for table in &tables {
+        let Some(columns) = columns(page, table)? else { continue };
+        for (number, cells) in table.rows.iter().enumerate() {
+            rows += 1;
+            let place = Place { page: page.name.clone(), at: format!("{}, row {}", table.at, number + 1) };
+            let row = if cells.len() == table.headings.len() {
+                offer(&columns, cells, place.clone())
+            } else {
+                Err(SkipReason::Contradiction(format!("{} cells under {} headings", cells.len(), table.headings.len())))
+            };
+            parsed.take(cells.join(" · "), place, row);
+        }
+    }
+    if rows == 0 {
+        return Err(changed(page, "tables", "rows of types, regions and hourly rates", format!("{} other tables", tables.len())));
+    }
+    Ok(())
+}
+
+/// The columns of a table of prices; none for a table of something else.
+fn columns(page: &Page, table: &Table) -> Result<Option<Columns>, ScrapeError> {
+    let find = |is: &dyn Fn(&str) -> bool| table.headings.iter().position(|heading| is(&heading.to_lowercase()));
+    let instance_type = find(&|heading| ["instance type", "ultraserver type"].contains(&heading));
+    let region = find(&|heading| heading == "region");
+    let rate = find(&|heading| heading.contains("hourly rate") && !heading.contains("accelerator"));
+    let accelerator_rate = find(&|heading| heading.contains("hourly rate") && heading.contains("accelerator"));
+    let accelerators = find(&|heading| ["accelerator", "accelerators", "gpu", "gpus"].contains(&heading));
+    match (instance_type, region, rate) {
+        (Some(instance_type), Some(region), Some(rate)) => {
+            Ok(Some(Columns { instance_type, region, rate, accelerator_rate, accelerators }))
+        }
+        (None, None, None) | (Some(_), None, None) => Ok(None),
+        _ => Err(changed(page, &table.at, "columns for type, region and hourly rate", format!("{:?}", table.headings))),
+    }
+}
+
+fn offer(columns: &Columns, cells: &[String], place: Place) -> Result<PublishedOffer, SkipReason> {
+    let instance_type = &cells[columns.instance_type];
+    if !machines::is_accelerated(instance_type.as_bytes()) {
+        return Err(SkipReason::UnknownMachine { instance_type: instance_type.clone() });
+    }
+    let name = &cells[columns.region];
+    let region = places::of_page(name).ok_or_else(|| SkipReason::UnknownWord { what: "region", word: name.clone() })?;
+    let text = &cells[columns.rate];
+    let (machine_text, accelerator_text) = match (text.split_once('('), columns.accelerator_rate) {
+        (Some((machine, rest)), _) => (machine, Some(rest.trim().trim_end_matches(')'))),
+        (None, Some(column)) => (text.as_str(), Some(cells[column].as_str())),
+        (None, None) => (text.as_str(), None),
+    };
+    if ![machine_text, accelerator_text.unwrap_or_default()].iter().any(|text| text.contains("USD")) {
+        return Err(SkipReason::UnknownWord { what: "currency", word: text.clone() });
+    }
+    let amount = money::positive(dollars(machine_text)?, text)?;
+    let found = machines::find(instance_type, Stated::default())?;
+    if let Some(stated) = columns.accelerators.and_then(|column| cells[column].split_once(" x "))
+        && let Some(count) = found.gpu.count
+        && stated.0.trim() != count.to_string()
+    {
+        return Err(SkipReason::Contradiction(format!("the row states {} accelerators, the hardware table {count}", stated.0)));
+    }
+    check(amount, accelerator_text, found.gpu.count)?;
+    let offered = Offered {
+        sku: format!("block:{region}:{instance_type}"),
+        instance_type: instance_type.clone(),
+        region: region.to_owned(),
+        found,
+        terms: Terms { os: Os::Linux, ..Terms::of(PricingModel::CapacityBlock) },
+        amount,
+        upfront_amount: None,
+        currency_code: "USD".to_owned(),
+        text: text.clone(),
+        place,
+    };
+    Ok(offered.into())
+}
+
+fn dollars(text: &str) -> Result<Decimal, SkipReason> {
+    money::printed(text, NumberFormat::PointDecimal, &["USD", "$"])
+}
+
+/// The machine's rate is that of an accelerator times their number, the latter rounded to the digits it is printed with.
+/// Without it, a single rate of several accelerators may be either.
+fn check(amount: Decimal, accelerator_text: Option<&str>, count: Option<Ratio<u32>>) -> Result<(), SkipReason> {
+    let Some(text) = accelerator_text.filter(|text| !text.trim().is_empty()) else {
+        return match count {
+            Some(count) if count == Ratio::from_integer(1) => Ok(()),
+            _ => Err(SkipReason::FieldMissing { field: "hourly rate of one accelerator".to_owned() }),
+        };
+    };
+    let rate = dollars(text)?;
+    let Some(count) = count else { return Ok(()) };
+    let digits = text.split_once('.').map_or(0, |(_, rest)| rest.chars().take_while(char::is_ascii_digit).count());
+    let last_digit = u32::try_from(digits).ok().and_then(|scale| Decimal::try_new(1, scale).ok()).unwrap_or(Decimal::ONE);
+    let difference = (amount - rate * Decimal::from(*count.numer()) / Decimal::from(*count.denom())).abs();
+    if difference > last_digit * Decimal::from(*count.numer()) {
+        return Err(SkipReason::Contradiction(format!("{amount} an hour is not {count} times {rate}")));
+    }
+    Ok(())
+}
+
+/// The tables that the page draws itself from JSON within it.
+fn tables_in_json(page: &Page, document: &Html) -> Result<Vec<Table>, ScrapeError> {
+    let mut tables = Vec::new();
+    for script in document.select(&html::selector(r#"script[type="application/json"]"#)) {
+        let text: String = script.text().collect();
+        let inner = within(page, text);
+        // The page holds JSON of many other things, of which none has a table.
+        let Ok(data) = json::document(&inner) else { continue };
+        let Some(items) = data.optional("data").and_then(|data| data.object().ok()?.optional("items")?.list().ok()) else {
+            continue;
+        };
+        for item in items {
+            let fields = item.object().ok().and_then(|item| item.optional("fields")?.object().ok());
+            if let Some(fields) = fields.filter(|fields| fields.has("itemTableData")) {
+                tables.push(table(page, &fields)?);
+            }
+        }
+    }
+    Ok(tables)
+}
+
+/// A table in JSON: its parts are texts that hold JSON again, and its cells hold markup.
+fn table(page: &Page, fields: &Object<'_>) -> Result<Table, ScrapeError> {
+    let heading = fields.text("itemHeading")?;
+    let part = |name: &str| Ok::<_, ScrapeError>(within(page, fields.text(name)?.into_owned()));
+    let (columns, groups, data) = (part("itemTableColumns")?, part("itemTableRowGroups")?, part("itemTableData")?);
+    let mut headings = Vec::new();
+    let mut accessors = Vec::new();
+    for column in json::root(&columns)?.list()? {
+        let column = column.object()?;
+        headings.push(column.text("Heading")?.trim().to_owned());
+        accessors.push(column.text("accessor")?.into_owned());
+    }
+    let mut labels = Vec::new();
+    for group in json::root(&groups)?.list()? {
+        let group = group.object()?;
+        labels.push((group.text("id")?.into_owned(), group.text("label")?.trim().to_owned()));
+    }
+    let mut rows = Vec::new();
+    for row in json::root(&data)?.list()? {
+        let row = row.object()?;
+        let id = row.text("idProperty")?;
+        // The column that the rows are grouped by has no cells: the group's label stands for them.
+        let label = labels.iter().find(|(group, _)| *group == id).map(|(_, label)| label.clone());
+        let cell = |accessor: &String| match row.optional_text(accessor)? {
+            Some(markup) => Ok(html::visible_text(Html::parse_fragment(&markup).root_element())),
+            None => Ok::<_, ScrapeError>(label.clone().unwrap_or_default()),
+        };
+        rows.push(accessors.iter().map(cell).collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(Table { at: format!("table `{}`", heading.trim()), headings, rows })
+}
+
+/// Text within a page, as a page of its own for the reader of JSON.
+fn within(page: &Page, text: String) -> Page {
+    Page {
+        name: page.name.clone(),
+        scope: page.scope.clone(),
+        url: page.url.clone(),
+        observed_at: page.observed_at,
+        sha256: String::new(),
+        body: text.into_bytes(),
+    }
+}
+
+/// The tables that stand in the markup. A cell that spans rows stands in each of them.
+fn tables_in_markup(document: &Html) -> Vec<Table> {
+    let cell_selector = html::selector("th, td");
+    let mut tables = Vec::new();
+    for (number, table) in document.select(&html::selector("table")).enumerate() {
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        let mut spanning: Vec<(usize, usize, String)> = Vec::new();
+        for row in table.select(&html::selector("tr")) {
+            let mut cells: Vec<String> = Vec::new();
+            let mut own = row.select(&cell_selector);
+            let mut next: Vec<(usize, usize, String)> = Vec::new();
+            loop {
+                let column = cells.len();
+                if let Some((_, left, text)) = spanning.iter().find(|(at, ..)| *at == column) {
+                    if *left > 1 {
+                        next.push((column, left - 1, text.clone()));
+                    }
+                    cells.push(text.clone());
+                } else if let Some(cell) = own.next() {
+                    let text = html::visible_text(cell);
+                    if let Some(rows) = span(cell).filter(|rows| *rows > 1) {
+                        next.push((column, rows - 1, text.clone()));
+                    }
+                    cells.push(text);
+                } else {
+                    break;
+                }
+            }
+            spanning = next;
+            rows.push(cells);
+        }
+        let headings = if rows.is_empty() { Vec::new() } else { rows.remove(0) };
+        tables.push(Table { at: format!("table {}", number + 1), headings, rows });
+    }
+    tables
+}
+
+fn span(cell: ElementRef<'_>) -> Option<usize> {
+    cell.value().attr("rowspan")?.parse().ok()
+}
