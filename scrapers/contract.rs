@@ -79,6 +79,10 @@ pub trait Scraper: Sync {
 /// The scope of a source that is complete or not as a whole.
 pub const SCOPE_ALL: &str = "all";
 
+/// Mark between a scope and the part of it that a past night has: `us-east-1@prices` is not `us-east-1`, so what a past night
+/// does not have is not observed in it, and never missing.
+pub const SCOPE_PART: char = '@';
+
 /// The scope of pages that only lead to others, such as a list of zones. They are archived and never parsed for offers.
 pub const SCOPE_INDEX: &str = "index";
 

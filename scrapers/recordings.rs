@@ -37,6 +37,9 @@ pub struct Receipt {
     pub observed_at: DateTime<Utc>,
     /// Where the figures are from, or what was trimmed.
     pub note: String,
+    /// Whether some prices in it are made up because nobody has seen a real one; the note says which.
+    #[serde(default)]
+    pub has_made_up_prices: bool,
     /// For a crafted case: the one change, and what must come of it.
     pub change: Option<String>,
     /// The pages.

@@ -5,7 +5,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use gpuledger_scrapers::ALL;
-use gpuledger_scrapers::contract::{PageRequest, PastNight, Scraper};
+use gpuledger_scrapers::contract::{PageRequest, PastNight, SCOPE_PART, Scraper};
 
 use crate::archive::Archive;
 use crate::cli::Backfill;
@@ -58,6 +58,20 @@ pub struct Filled {
 /// When there is no history to be had, or the dataset cannot be used. A night that is refused is no error.
 pub async fn backfill(args: &Backfill, told: &(dyn Fn(&Night) + Sync)) -> Result<Filled, BackfillError> {
     let scraper = *run::providers(std::slice::from_ref(&args.provider))?.first().expect("the provider exists");
+    let rates: Vec<_> = ALL.iter().filter(|scraper| scraper.manifest().published.is_none()).copied().collect();
+    backfill_from(scraper, &rates, args, told).await
+}
+
+/// The same, of a given source and given sources of exchange rates.
+///
+/// # Errors
+/// As [`backfill`].
+pub async fn backfill_from(
+    scraper: &'static dyn Scraper,
+    rate_sources: &[&'static dyn Scraper],
+    args: &Backfill,
+    told: &(dyn Fn(&Night) + Sync),
+) -> Result<Filled, BackfillError> {
     let not_asked = |reason: String| BackfillError::NotAsked { provider: args.provider.clone(), reason };
     if scraper.history_index().is_empty() {
         return Err(not_asked("it publishes no history that can be read".to_owned()));
@@ -83,11 +97,15 @@ pub async fn backfill(args: &Backfill, told: &(dyn Fn(&Night) + Sync)) -> Result
     let mut filled = Filled { named: nights.len(), ..Filled::default() };
     nights.retain(|night| !is_there(night));
     filled.there_before = filled.named - nights.len();
-    let rates = if nights.is_empty() { Vec::new() } else { room.rates().await };
+    let rates = if nights.is_empty() { Vec::new() } else { room.rates(rate_sources).await };
     for night in nights {
         let started_at = Utc::now();
         let snapshot = SnapshotId::at(night.published_at);
-        let pages = night.pages.into_iter().filter(|page| args.scopes.is_empty() || args.scopes.contains(&page.scope)).collect();
+        let is_meant = |page: &PageRequest| {
+            let name = page.scope.split(SCOPE_PART).next().unwrap_or(&page.scope);
+            args.scopes.is_empty() || args.scopes.iter().any(|scope| scope == name || *scope == page.scope)
+        };
+        let pages = night.pages.into_iter().filter(is_meant).collect();
         let delivery = room.night(scraper, pages, night.published_at).await;
         let rates = rates_of(&rates, snapshot.date());
         let night = run::judge_and_publish(output, &archive, snapshot, started_at, vec![delivery], &rates).await?;
@@ -135,9 +153,9 @@ impl Room<'_> {
     }
 
     /// Every exchange rate that the sources of rates still publish. Without them prices stay in their own currency.
-    async fn rates(&self) -> Vec<Rate> {
+    async fn rates(&self, sources: &[&'static dyn Scraper]) -> Vec<Rate> {
         let mut rates = Vec::new();
-        for scraper in ALL.iter().filter(|scraper| scraper.manifest().published.is_none()) {
+        for scraper in sources {
             let delivery = self.pages(*scraper, scraper.history_index()).await;
             rates.extend(gather(delivery, self.archive).rates());
         }

@@ -73,14 +73,19 @@ fn row(manifest: &'static Manifest, machine: KnownMachine) -> Row {
     Row { manifest, model: resolved.map(|resolved| resolved.model), memory_gb, machine }
 }
 
-/// The names nearest to a typed one: those of fewest changed letters, and of those the shortest.
+/// The names nearest to a typed one: alike by the Jaro measure, and from the beginning.
 #[must_use]
 pub fn near(names: &[String], typed: &str) -> String {
     let typed = typed.to_lowercase();
-    let mut names: Vec<&String> = names.iter().collect();
-    names.sort_by_key(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &typed), name.len()));
+    // Besides being alike in all, machines of one family begin alike.
+    let likeness = |name: &str| {
+        let shared = name.chars().zip(typed.chars()).take_while(|(a, b)| a == b).count();
+        strsim::jaro(name, &typed) + shared as f64 / typed.chars().count().max(1) as f64
+    };
+    let mut names: Vec<(f64, &String)> = names.iter().map(|name| (likeness(&name.to_lowercase()), name)).collect();
+    names.sort_by(|(a, name), (b, other)| b.total_cmp(a).then(name.cmp(other)));
     names.dedup();
-    names.iter().take(NEAR_MAX).map(|name| name.as_str()).collect::<Vec<_>>().join(", ")
+    names.iter().take(NEAR_MAX).map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn frame(rows: &[Row]) -> PolarsResult<DataFrame> {

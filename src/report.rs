@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use gpuledger_scrapers::ALL;
+use gpuledger_scrapers::{ALL, recordings};
 use miette::Diagnostic;
 use polars::prelude::*;
 
@@ -231,6 +231,17 @@ fn conclusion(night: &Night, output: &Path, is_recorded: bool) -> String {
             of(Input::Recorded),
             of(Input::Typed)
         );
+        let is_made_up = |record: &&ProviderRecord| {
+            recordings::newest(&record.provider).is_some_and(|recording| recording.receipt.has_made_up_prices)
+        };
+        let made_up: Vec<_> = night.record.providers.iter().filter(is_made_up).map(|record| record.provider.as_str()).collect();
+        if !made_up.is_empty() {
+            let _ = write!(
+                text,
+                "\nSome prices among them are made up to show the shape, because nobody has a real one; the receipt says which: {}.",
+                made_up.join(", ")
+            );
+        }
     }
     let held = night.findings.iter().filter(|finding| finding.severity == crate::validate::Severity::QuarantineRow).count();
     if held > 0 {
@@ -254,14 +265,15 @@ async fn best_offers(output: &Path, snapshot: SnapshotId) -> Result<String, Fail
         found.push(query::cheapest_on_demand(read::offers(snapshot)?, gpu)?.lazy());
     }
     let rows = concat(found, UnionArgs::default())?.collect()?;
-    const CHEAPEST: [Heading; 8] = [
+    const CHEAPEST: [Heading; 9] = [
         heading("gpu_model", "cheapest on demand"),
         heading("provider", "provider"),
         heading("instance_type", "machine"),
         heading("gpu_count", "GPUs"),
         heading("region", "region"),
         heading("price_usd_per_gpu_hour", "USD/GPU-hour"),
-        heading("published_text", "as printed"),
+        heading("published_amount", "published"),
+        heading("published_currency_code", "currency"),
         heading("observed_at", "seen"),
     ];
     Ok(format!("\n{}", print::rows(&rows, &CHEAPEST, Format::Table)?))

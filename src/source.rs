@@ -127,7 +127,7 @@ pub fn page_of(scraper: &'static dyn Scraper, path: &Path, at: DateTime<Utc>) ->
 }
 
 /// Bytes read at once.
-const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 18;
 
 fn inflated(file: File) -> io::Result<Box<dyn Read>> {
     let mut head = [0; 4];

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gpuledger_scrapers::contract::UNKNOWN_HARDWARE;
 use polars::prelude::*;
 
 use crate::frame::Cell;
@@ -165,6 +166,7 @@ pub fn validate(night: &Normalised, gathered: &[Gathered]) -> PolarsResult<Verdi
             scope.rows = counted;
         }
     }
+    unknown_hardware(&rows, &mut findings)?;
     for provider in gathered {
         judge_provider(provider, &mut coverage, &mut findings);
     }
@@ -248,6 +250,22 @@ fn quarantine(rows: DataFrame, findings: &mut Vec<Finding>) -> PolarsResult<(Dat
     }
     let kept = rows.filter(&BooleanChunked::from_slice("keep".into(), &keep))?.drop(HELD_BACK)?;
     Ok((kept, held_back))
+}
+
+/// Notes the machines that nobody has read about: they are published with their price and without GPUs.
+fn unknown_hardware(rows: &DataFrame, findings: &mut Vec<Finding>) -> PolarsResult<()> {
+    let (flags, mut offers) = (rows.column("flags")?.str()?, BTreeMap::<(String, String), usize>::new());
+    for (row, flags) in flags.iter().enumerate() {
+        if flags.is_some_and(|flags| flags.split(',').any(|flag| flag == UNKNOWN_HARDWARE)) {
+            let cell = |name: &str| Cell::at(rows, name, row).map(|cell| cell.text());
+            *offers.entry((cell("provider")?, cell("instance_type")?)).or_insert(0) += 1;
+        }
+    }
+    for ((provider, machine), offers) in offers {
+        let reason = format!("{offers} offers of `{machine}`, which is not in the hardware table: published without GPUs");
+        findings.push(Finding { label: machine, ..about_provider(Severity::Note, UNKNOWN_HARDWARE, &provider, reason) });
+    }
+    Ok(())
 }
 
 /// What a row calls itself.

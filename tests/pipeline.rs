@@ -71,11 +71,16 @@ fn the_recorded_night_has_every_provider_and_a_price_in_dollars_and_yuan_on_ever
         *by_provider.entry(row["provider"].as_str().expect("a provider")).or_insert(0) += 1;
         let flags = row["flags"].as_str().expect("flags are text");
         assert!(!flags.contains("rate"), "{row}");
-        if !flags.contains("derived_share") {
+        if flags.contains("unknown_hardware") && row["gpu_count"].is_null() {
+            assert!(number(row, "price_usd_per_hour") > 0.0 && row["price_usd_per_gpu_hour"].is_null(), "{row}");
+        } else if !flags.contains("derived_share") {
             assert!(number(row, "price_usd_per_gpu_hour") > 0.0 && number(row, "price_cny_per_gpu_hour") > 0.0, "{row}");
         }
     }
-    assert_eq!(by_provider.keys().copied().collect::<Vec<_>>(), ["azure", "lambda", "oci", "tencent", "vultr"]);
+    let sources = gpuledger_scrapers::ALL.iter().map(|scraper| scraper.manifest());
+    let sellers: Vec<_> =
+        sources.filter(|manifest| manifest.published.is_some()).map(|manifest| manifest.provider.as_str()).collect();
+    assert_eq!(by_provider.keys().copied().collect::<Vec<_>>(), sellers);
 }
 
 #[test]
@@ -83,7 +88,7 @@ fn a_yuan_price_is_converted_at_the_rates_of_its_own_day() {
     let dataset = Dataset::new();
     assert_eq!(dataset.run(&["collect", "--recorded", "--providers", "tencent,ecb"]).0, 0);
     let rows = dataset.offers(&["--pricing-model", "on_demand"]);
-    let t4 = rows.iter().find(|row| row["instance_type"] == "GN7.5XLARGE80").expect("the machine is there");
+    let t4 = rows.iter().find(|row| row["instance_type"] == "GN7.2XLARGE32").expect("the machine is there");
     assert_eq!(t4["published_amount"].to_string(), "8.68");
     assert_eq!(t4["rate_date"], "2026-07-31");
     assert_price(t4, "price_cny_per_gpu_hour", 8.68);
@@ -91,10 +96,10 @@ fn a_yuan_price_is_converted_at_the_rates_of_its_own_day() {
     let rates = rates_of(&dataset, "2026-07-31");
     assert_eq!((rates["USD"].as_str(), rates["CNY"].as_str()), ("1.1485", "7.7539"));
     assert_price(t4, "price_usd_per_gpu_hour", 1.28567301615961);
-    let quarter = rows.iter().find(|row| row["instance_type"] == "GN7.LARGE20").expect("the slice is there");
-    assert_eq!(quarter["gpu_count"].to_string(), "0.25");
-    assert_eq!(quarter["is_fractional"], true);
-    assert_price(quarter, "price_cny_per_gpu_hour", 8.68);
+    let half = rows.iter().find(|row| row["instance_type"] == "GN10X.LARGE20").expect("the slice is there");
+    assert_eq!(half["gpu_count"].to_string(), "0.5");
+    assert_eq!(half["is_fractional"], true);
+    assert_price(half, "price_cny_per_gpu_hour", 18.04);
 }
 
 fn rates_of(dataset: &Dataset, day: &str) -> BTreeMap<String, String> {

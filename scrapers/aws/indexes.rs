@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDateTime;
 
 use super::{changed, places};
-use crate::contract::{Page, PageRequest, PastNight, SCOPE_INDEX, ScrapeError};
+use crate::contract::{Page, PageRequest, PastNight, SCOPE_INDEX, SCOPE_PART, ScrapeError};
 use crate::json::{self, Object, start_of};
 use crate::manifest::Manifest;
 
@@ -102,7 +102,7 @@ pub(super) fn versions() -> PageRequest {
 }
 
 /// The nights of earlier versions, oldest first: the prices of every region that is known. Local zones have come and gone,
-/// and savings plans, spot prices and Capacity Blocks keep no versions.
+/// and savings plans, spot prices and Capacity Blocks keep no versions, so the scope of a page is that part of its region.
 pub(super) fn history(index: &Page, manifest: &Manifest) -> Result<Vec<PastNight>, ScrapeError> {
     let document = json::document(index)?;
     let regions: Vec<&str> =
@@ -119,7 +119,8 @@ pub(super) fn history(index: &Page, manifest: &Manifest) -> Result<Vec<PastNight
         };
         let page = |region: &&str| {
             let url = address(index, &at, &format!("{stem}/{region}/index.csv"))?;
-            Ok::<_, ScrapeError>(PageRequest::get(format!("{PRICES}{region}"), *region, url).immutable())
+            let scope = format!("{region}{SCOPE_PART}prices");
+            Ok::<_, ScrapeError>(PageRequest::get(format!("{PRICES}{region}"), scope, url).immutable())
         };
         let pages = regions.iter().map(page).collect::<Result<_, _>>()?;
         let published_at = published_at.and_utc();

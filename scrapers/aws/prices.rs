@@ -14,7 +14,7 @@ use super::machines::{self, Found, Offered, Stated};
 use super::reservations::Reservations;
 use super::{MANIFEST, places};
 use crate::contract::{
-    Os, Page, Parsed, Place, PricingModel, PublishedOffer, SCOPE_ALL, ScrapeError, SkipReason, Tenancy, Terms,
+    Os, Page, Parsed, Place, PricingModel, PublishedOffer, SCOPE_ALL, SCOPE_PART, ScrapeError, SkipReason, Tenancy, Terms,
 };
 use crate::money;
 use crate::sieve::Sieve;
@@ -172,7 +172,8 @@ pub(super) fn read(page: &Page, machines: &mut Priced, parsed: &mut Parsed) -> R
     machines.has_list = true;
     let is_unread = |name: &&&str| !COLUMNS.contains(*name) && !MANIFEST.ignored_fields.iter().any(|known| known == **name);
     parsed.unread_fields.extend(list.columns().iter().filter(is_unread).map(|name| (*name).to_owned()));
-    let reader = Reader { page, today: page.observed_at.date_naive(), has_region: columns.has_region };
+    let scope = page.scope.split(SCOPE_PART).next().unwrap_or(&page.scope);
+    let reader = Reader { scope, today: page.observed_at.date_naive(), has_region: columns.has_region };
     let mut reservations = Reservations::default();
     // The columns of the product are the same in all rows of a SKU, which come one after the other: a product is read once,
     // whether it was turned away or not. The last line is always read, for it shows whether the list was cut off.
@@ -259,7 +260,8 @@ fn label(fields: &Fields<'_>) -> String {
 }
 
 struct Reader<'a> {
-    page: &'a Page,
+    /// The region, or all of them.
+    scope: &'a str,
     today: NaiveDate,
     has_region: bool,
 }
@@ -281,11 +283,11 @@ impl<'a> Reader<'a> {
             Ok(region) => region,
             Err(reason) => return Ok(Err(reason)),
         };
-        if self.page.scope != SCOPE_ALL && region != self.page.scope {
-            if places::is_zone_of(region, &self.page.scope) {
+        if self.scope != SCOPE_ALL && region != self.scope {
+            if places::is_zone_of(region, self.scope) {
                 return Ok(Err(SkipReason::OutOfScope("row of a zone, which has a list of its own")));
             }
-            return Err(row.changed(format!("rows of the region `{}`", self.page.scope), format!("`{region}`")));
+            return Err(row.changed(format!("rows of the region `{}`", self.scope), format!("`{region}`")));
         }
         Ok(product(fields, region))
     }
@@ -296,11 +298,11 @@ impl<'a> Reader<'a> {
         if self.has_region {
             return fields.text(Slot::Region).and_then(|region| if region.is_empty() { Err(missing()) } else { Ok(region) });
         }
-        if self.page.scope == SCOPE_ALL {
+        if self.scope == SCOPE_ALL {
             return Err(missing());
         }
         match fields.bytes(Slot::LocationType) {
-            b"AWS Region" => Ok(&self.page.scope),
+            b"AWS Region" => Ok(self.scope),
             _ => Err(SkipReason::OutOfScope("row of a zone, which has a list of its own")),
         }
     }

@@ -180,7 +180,7 @@ fn the_index_of_versions_names_the_nights_oldest_first() {
     assert!(nights.is_sorted_by_key(|night| night.published_at));
     assert_eq!(nights[0].published_at.to_string(), "2015-12-09 14:45:27 UTC");
     let newest = nights.last().expect("110 nights");
-    let first = newest.pages.iter().find(|page| page.scope == "us-east-1").expect("a known region");
+    let first = newest.pages.iter().find(|page| page.scope == "us-east-1@prices").expect("a known region");
     assert_eq!(first.name, "prices-us-east-1");
     assert_eq!(first.url, "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/20250912225308/us-east-1/index.csv");
     assert!(newest.pages.iter().all(|page| page.is_immutable && !page.scope.starts_with("cn-") && !places::is_zone(&page.scope)));

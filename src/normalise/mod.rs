@@ -186,7 +186,7 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
     columns.texts("gpu_model", facts.iter().map(|facts| facts.gpu_model));
     columns.texts("gpu_label", offers().map(|offer| offer.gpu.label.as_deref()));
     columns.scaled("gpu_count", offers().map(|offer| offer.gpu.count.map(scaled_count)));
-    columns.truths("is_fractional", offers().map(|offer| Some(offer.gpu.share != GpuShare::Whole)));
+    columns.truths("is_fractional", offers().map(|offer| offer.gpu.count.map(|_| offer.gpu.share != GpuShare::Whole)));
     columns.scaled("gpu_memory_gb", facts.iter().map(|facts| kept(facts.gpu_memory_gb)));
     columns.texts("_form_factor", offers().map(|offer| offer.gpu.form_factor.as_deref()));
     columns.texts("interconnect", offers().map(|offer| offer.gpu.interconnect.as_deref()));
