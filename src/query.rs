@@ -48,18 +48,20 @@ impl From<PolarsError> for QueryError {
 }
 
 /// Columns of a list of offers on the terminal.
-pub const HEADINGS: [Heading; 12] = [
+pub const HEADINGS: [Heading; 14] = [
     heading("provider", "provider"),
     heading("gpu_model", "GPU"),
     heading("gpu_count", "GPUs"),
     heading("gpu_memory_gb", "GB/GPU"),
     heading("pricing_model", "model"),
+    heading("plan", "plan"),
     heading("commitment_months", "months"),
     heading("os", "os"),
     heading("region", "region"),
     heading("instance_type", "machine"),
     heading("price_usd_per_gpu_hour", "USD/GPU-hour"),
     heading("published_amount", "published"),
+    heading("published_upfront_amount", "up front"),
     heading("published_currency_code", "currency"),
 ];
 

@@ -69,8 +69,10 @@ pub async fn record(args: &Record) -> Result<String, RecordError> {
         return Err(RecordError::NothingFetched { provider: args.provider.clone(), reason: failures.join("; ") });
     }
 
+    let is_sieved = delivery.pages.iter().any(|receipt| receipt.whole.is_some());
+    let how = if is_sieved { "as fetched, of bulk files the lines that the sieve keeps," } else { "as fetched, untrimmed," };
     let mut receipt = format!(
-        "origin = \"recorded\"\nobserved_at = \"{}\"\nnote = \"as fetched, untrimmed, by gpuledger {}\"\n",
+        "origin = \"recorded\"\nobserved_at = \"{}\"\nnote = \"{how} by gpuledger {}\"\n",
         at.format("%Y-%m-%dT%H:%M:%SZ"),
         env!("CARGO_PKG_VERSION")
     );

@@ -400,7 +400,10 @@ async fn providers(args: &Listing) -> Result<Said, Failed> {
     columns.texts("source", manifests.iter().map(|manifest| Some(manifest.source.as_str())));
     columns.texts(
         "currency",
-        manifests.iter().map(|manifest| manifest.published.as_ref().map(|published| published.currency_code.as_str())),
+        manifests.iter().map(|manifest| {
+            let code = manifest.published.as_ref()?.currency_code.as_str();
+            Some(if code == "row" { "by row" } else { code })
+        }),
     );
     columns.texts("key", manifests.iter().map(|manifest| manifest.fetch.key_env.as_deref()));
     columns.texts("terms", manifests.iter().map(|manifest| Some(manifest.terms.word())));

@@ -79,10 +79,20 @@ fn the_readme_lists_the_providers_of_the_manifests_and_ten_rows_of_the_recorded_
     let mut table = String::from("| provider | what is read | currency | key | terms | recording |\n|---|---|---|---|---|---|\n");
     for scraper in ALL {
         let manifest = scraper.manifest();
-        let currency = manifest.published.as_ref().map_or("–", |published| published.currency_code.as_str());
-        let key = manifest.fetch.key_env.as_deref().map_or("not needed", |key| key);
+        let currency = match manifest.published.as_ref().map_or("–", |published| published.currency_code.as_str()) {
+            "row" => "as each row says",
+            code => code,
+        };
+        let key = match (&manifest.fetch.key_env, manifest.fetch.key_optional) {
+            (None, _) => "not needed".to_owned(),
+            (Some(name), true) => format!("`{name}`, if there is one"),
+            (Some(name), false) => format!("`{name}`"),
+        };
         let recording = gpuledger_scrapers::recordings::newest(&manifest.provider).expect("every provider has a recording");
-        let origin = format!("{:?}", recording.receipt.origin).to_lowercase();
+        let mut origin = format!("{:?}", recording.receipt.origin).to_lowercase();
+        if recording.receipt.has_made_up_prices {
+            origin += ", some prices made up";
+        }
         let name = format!("[{}]({})", manifest.provider, manifest.homepage);
         let (source, terms, case) = (&manifest.source, manifest.terms.word(), recording.case);
         table += &format!("| {name} | {source} | {currency} | {key} | {terms} | {origin}, {case} |\n");
