@@ -44,8 +44,7 @@ fn main() {
         let scraper = find("aws").expect("the scraper is there");
         let page = PageRequest::get("prices", "all", format!("{server}/index.csv"));
         let started = Instant::now();
-        let delivery =
-            runtime.block_on(fetch_pages(&client, &Turns::default(), &archive, scraper, vec![page], &|_, _, _| {}));
+        let delivery = runtime.block_on(fetch_pages(&client, &Turns::default(), &archive, scraper, vec![page], &|_, _, _| {}));
         fetching = fetching.min(started.elapsed());
         assert!(delivery.failures.is_empty(), "{:?}", delivery.failures);
         assert_eq!(delivery.pages[0].whole.as_ref().map(|whole| whole.bytes), u64::try_from(bytes).ok());

@@ -79,8 +79,8 @@ pub trait Scraper: Sync {
 /// The scope of a source that is complete or not as a whole.
 pub const SCOPE_ALL: &str = "all";
 
-/// Mark between a scope and the part of it that a past night has: `us-east-1@prices` is not `us-east-1`, so what a past night
-/// does not have is not observed in it, and never missing.
+/// Mark between a region and a part of it that is complete or not by itself: `us-east-1@plans`, `us-central1@page`. A part says
+/// nothing of the rest of its region.
 pub const SCOPE_PART: char = '@';
 
 /// The scope of pages that only lead to others, such as a list of zones. They are archived and never parsed for offers.
@@ -111,6 +111,8 @@ pub struct PageRequest {
     pub body: Option<String>,
     /// Whether the bytes behind the address never change, so that an archived answer is as good as a new one.
     pub is_immutable: bool,
+    /// Whether the page may not exist, which then costs nothing: a region that an earlier night did not have yet.
+    pub may_be_missing: bool,
     /// Whether the provider's key is sent along. The key never stands in `url`.
     pub with_key: bool,
 }
@@ -126,8 +128,15 @@ impl PageRequest {
             method: Method::Get,
             body: None,
             is_immutable: false,
+            may_be_missing: false,
             with_key: false,
         }
+    }
+
+    /// The same, of a page that may not exist.
+    #[must_use]
+    pub fn if_there(self) -> Self {
+        Self { may_be_missing: true, ..self }
     }
 
     /// The same, of an address whose bytes never change.

@@ -218,6 +218,7 @@ impl PageSpec {
             method: self.method.unwrap_or(Method::Get),
             body: self.body.as_deref().map(fill),
             is_immutable: false,
+            may_be_missing: false,
             with_key: self.with_key == Some(true),
         };
         if self.scopes.is_empty() {

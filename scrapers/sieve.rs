@@ -3,7 +3,8 @@
 //! In: the bytes of a text file in chunks of any size. Out: its first lines and every line that holds one of the needles,
 //! byte for byte. Never splits a line, never changes one, and never holds more of the rest than one chunk and one line.
 
-use aho_corasick::packed::{MatchKind, Searcher};
+use aho_corasick::packed::{self, Searcher};
+use aho_corasick::{AhoCorasick, MatchKind, Span};
 use memchr::{memchr, memrchr};
 
 /// Longest line that is believed, in bytes: a file without line ends must not fill the memory.
@@ -15,7 +16,9 @@ pub struct Sieve {
     /// Stands in the receipt, with a version that rises whenever other lines are kept. `aws-accelerated-1`
     pub name: &'static str,
     head_lines: usize,
-    needles: Searcher,
+    /// `None` on a processor without the instructions for it.
+    packed: Option<Searcher>,
+    plain: AhoCorasick,
 }
 
 /// A line is longer than any line of a price list.
@@ -31,9 +34,17 @@ impl Sieve {
     #[must_use]
     pub fn new(name: &'static str, head_lines: usize, needles: &[&str]) -> Self {
         assert!(needles.iter().all(|needle| !needle.is_empty()), "an empty needle is in every line");
-        let mut builder = aho_corasick::packed::Config::new().match_kind(MatchKind::LeftmostFirst).builder();
-        let needles = builder.extend(needles).build().expect("packed search takes a few short needles on every machine");
-        Self { name, head_lines, needles }
+        let packed = packed::Config::new().match_kind(packed::MatchKind::LeftmostFirst).builder().extend(needles).build();
+        let plain = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(needles);
+        Self { name, head_lines, packed, plain: plain.expect("a few short needles fit into an automaton") }
+    }
+
+    /// Where the next needle begins.
+    fn find(&self, lines: &[u8], from: usize) -> Option<usize> {
+        match &self.packed {
+            Some(packed) => packed.find_in(lines, Span { start: from, end: lines.len() }).map(|found| found.start()),
+            None => self.plain.find(&lines[from..]).map(|found| from + found.start()),
+        }
     }
 
     /// Starts on a file.
@@ -102,9 +113,9 @@ impl Sifting {
             lines = &lines[end..];
         }
         let mut from = 0;
-        while let Some(found) = self.sieve.needles.find_in(lines, aho_corasick::Span { start: from, end: lines.len() }) {
-            let start = memrchr(b'\n', &lines[..found.start()]).map_or(0, |end| end + 1);
-            let end = memchr(b'\n', &lines[found.start()..]).map_or(lines.len(), |end| found.start() + end + 1);
+        while let Some(found) = self.sieve.find(lines, from) {
+            let start = memrchr(b'\n', &lines[..found]).map_or(0, |end| end + 1);
+            let end = memchr(b'\n', &lines[found..]).map_or(lines.len(), |end| found + end + 1);
             self.kept.extend_from_slice(&lines[start..end]);
             from = end;
         }
@@ -143,6 +154,15 @@ mod tests {
         let chunk = vec![b'x'; LINE_BYTES_MAX / 2 + 1];
         assert_eq!(sifting.push(&chunk), Ok(()));
         assert_eq!(sifting.push(&chunk), Err(LineTooLong));
+    }
+
+    #[test]
+    fn a_processor_without_packed_search_keeps_the_same_lines() {
+        let plain = Sieve { packed: None, ..Sieve::new("test-1", 2, &["\"p4", "\"g6"]) };
+        let text = b"head\nnames\n1,\"m5\"\n2,\"p4d\",\"p4\"\n3,p4\n4,\"g6\"\n";
+        for from in 0..text.len() {
+            assert_eq!(plain.find(text, from), SIEVE.find(text, from), "{from}");
+        }
     }
 
     proptest! {

@@ -77,8 +77,11 @@ pub struct Receipt {
     pub request_body_sha256: Option<String>,
     /// HTTP status; `None` for a file or recording.
     pub http_status: Option<u16>,
-    /// When it was read.
+    /// When it was read; of an earlier night, when it was published.
     pub observed_at: DateTime<Utc>,
+    /// When it was read, where that is not when it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_at: Option<DateTime<Utc>>,
     /// SHA-256 of the bytes.
     pub sha256: String,
     /// Number of the bytes.
@@ -149,6 +152,7 @@ impl Archive {
             request_body_sha256: answer.request_body_sha256,
             http_status: answer.http_status,
             observed_at: answer.observed_at,
+            read_at: None,
             bytes: u64::try_from(answer.body.len()).expect("a page fits in memory"),
             sha256: sha256.clone(),
             whole: answer.whole,
@@ -216,6 +220,18 @@ impl Archive {
     pub fn recall(&self, url: &str) -> Option<LastAnswer> {
         let last: LastAnswer = serde_json::from_slice(&fs::read(self.address(url)).ok()?).ok()?;
         (last.receipt.url == url && self.read(&last.receipt.sha256).is_ok()).then_some(last)
+    }
+
+    /// Forgets the answer of an address, so that it is asked for again: what it said was refused.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn forget(&self, url: &str) -> Result<(), ArchiveError> {
+        let path = self.address(url);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(ArchiveError::Io { path, source }),
+            _ => Ok(()),
+        }
     }
 
     fn address(&self, url: &str) -> PathBuf {

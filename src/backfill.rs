@@ -1,26 +1,30 @@
 //! Earlier nights that a provider still publishes, each as a snapshot of its own time.
 //!
 //! In: the index of a provider's history. Out: one back-dated snapshot a night, oldest first, through the same rooms and
-//! rules as tonight's. A night that is there is not asked for again, so a run that was cut off goes on where it stopped.
+//! rules as tonight's. A night of which a page could not be had is not published, and asked for again by the next run; one
+//! that is there is not. Nights since the first that was collected live are left alone: those were seen, and more than one
+//! provider of them.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use gpuledger_scrapers::ALL;
 use gpuledger_scrapers::contract::{PageRequest, PastNight, SCOPE_PART, Scraper};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, Receipt};
 use crate::cli::Backfill;
 use crate::deliver::why_not;
 use crate::fetch::{Client, Turns, fetch_pages};
+use crate::frame::Cell;
 use crate::gather::{Delivery, Input, gather};
 use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate};
+use crate::record;
 use crate::run::{self, Night, RunError};
 use crate::snapshot::read;
 
 /// Why there is no history.
 #[derive(Debug, thiserror::Error)]
 pub enum BackfillError {
-    /// The provider publishes none, or is not to be read.
+    /// What is asked for cannot be.
     #[error("fill in {provider}: {reason}")]
     NotAsked {
         /// The provider.
@@ -32,6 +36,14 @@ pub enum BackfillError {
     #[error("read which nights {provider} publishes: {reason}")]
     NoIndex {
         /// The provider.
+        provider: String,
+        /// Why.
+        reason: String,
+    },
+    /// The exchange rates could not be had. Without them the nights would stay without comparable prices for ever.
+    #[error("have the exchange rates of {provider}: {reason}")]
+    NoRates {
+        /// The source of rates.
         provider: String,
         /// Why.
         reason: String,
@@ -48,15 +60,22 @@ pub struct Filled {
     pub named: usize,
     /// Nights that were there before.
     pub there_before: usize,
+    /// Nights since the first that was collected live: left alone.
+    pub since_live: usize,
     /// The nights of this run, oldest first.
     pub nights: Vec<Night>,
+    /// Nights of which a page could not be had, and why.
+    pub not_had: Vec<(SnapshotId, String)>,
 }
 
-/// Fills in a provider's history. `told` hears of each night as it ends.
+/// Told of each night as it ends: its id, and the night or why it could not be had.
+pub type Told<'a> = &'a (dyn Fn(SnapshotId, Result<&Night, &str>) + Sync);
+
+/// Fills in a provider's history.
 ///
 /// # Errors
 /// When there is no history to be had, or the dataset cannot be used. A night that is refused is no error.
-pub async fn backfill(args: &Backfill, told: &(dyn Fn(&Night) + Sync)) -> Result<Filled, BackfillError> {
+pub async fn backfill(args: &Backfill, told: Told<'_>) -> Result<Filled, BackfillError> {
     let scraper = *run::providers(std::slice::from_ref(&args.provider))?.first().expect("the provider exists");
     let rates: Vec<_> = ALL.iter().filter(|scraper| scraper.manifest().published.is_none()).copied().collect();
     backfill_from(scraper, &rates, args, told).await
@@ -70,7 +89,7 @@ pub async fn backfill_from(
     scraper: &'static dyn Scraper,
     rate_sources: &[&'static dyn Scraper],
     args: &Backfill,
-    told: &(dyn Fn(&Night) + Sync),
+    told: Told<'_>,
 ) -> Result<Filled, BackfillError> {
     let not_asked = |reason: String| BackfillError::NotAsked { provider: args.provider.clone(), reason };
     if scraper.history_index().is_empty() {
@@ -79,40 +98,88 @@ pub async fn backfill_from(
     if let Some(reason) = why_not(scraper, &args.accept_terms) {
         return Err(not_asked(reason));
     }
+    if let Some(until) = args.until.filter(|until| *until < args.since) {
+        return Err(not_asked(format!("{until} is before {}", args.since)));
+    }
     let output = args.dataset.output.as_path();
     let _lock = run::open_for_writing(output).await?;
     let archive = Archive::below(output);
-    let room = Room {
-        client: Client::new(args.contact.as_deref()).map_err(RunError::Client)?,
-        turns: Turns::default(),
-        archive: &archive,
-    };
+    let client = Client::new(args.contact.as_deref()).map_err(RunError::Client)?;
+    let room = Room { client, turns: Turns::default(), archive: &archive };
+    let (index, mut nights) = room.index(scraper).await?;
+    for scope in &args.scopes {
+        if !nights.iter().flat_map(|night| &night.pages).any(|page| is_of(page, scope)) {
+            return Err(not_asked(format!("no earlier night has a scope `{scope}`")));
+        }
+    }
     let is_asked_for = |night: &PastNight| {
         night.published_at.date_naive() >= args.since && args.until.is_none_or(|until| night.published_at.date_naive() <= until)
     };
-    let mut nights: Vec<PastNight> = room.index(scraper).await?.into_iter().filter(is_asked_for).collect();
+    nights.retain(is_asked_for);
     nights.sort_by_key(|night| night.published_at);
-    let there = read::snapshots(output).await.map_err(RunError::from)?;
-    let is_there = |night: &PastNight| there.iter().any(|known| known.id == SnapshotId::at(night.published_at));
     let mut filled = Filled { named: nights.len(), ..Filled::default() };
+    let known = Known::read(output).await?;
+    nights.retain(|night| known.first_live.is_none_or(|live| SnapshotId::at(night.published_at) < live));
+    filled.since_live = filled.named - nights.len();
+    // A night whose run died before it wrote its record is walked through again, which publishes nothing twice.
+    let is_there = |night: &PastNight| {
+        let id = SnapshotId::at(night.published_at);
+        known.ids.contains(&id) && record::is_kept(output, id)
+    };
     nights.retain(|night| !is_there(night));
-    filled.there_before = filled.named - nights.len();
-    let rates = if nights.is_empty() { Vec::new() } else { room.rates(rate_sources).await };
+    filled.there_before = filled.named - filled.since_live - nights.len();
+    let rates = if nights.is_empty() { Vec::new() } else { room.rates(rate_sources).await? };
     for night in nights {
         let started_at = Utc::now();
         let snapshot = SnapshotId::at(night.published_at);
-        let is_meant = |page: &PageRequest| {
-            let name = page.scope.split(SCOPE_PART).next().unwrap_or(&page.scope);
-            args.scopes.is_empty() || args.scopes.iter().any(|scope| scope == name || *scope == page.scope)
-        };
+        let is_meant = |page: &PageRequest| args.scopes.is_empty() || args.scopes.iter().any(|scope| is_of(page, scope));
         let pages = night.pages.into_iter().filter(is_meant).collect();
-        let delivery = room.night(scraper, pages, night.published_at).await;
-        let rates = rates_of(&rates, snapshot.date());
+        let mut delivery = room.night(scraper, pages, night.published_at).await;
+        if let Some(failure) = delivery.failures.first() {
+            let reason = format!("{}: {}", failure.scope, failure.reason);
+            told(snapshot, Err(&reason));
+            filled.not_had.push((snapshot, reason));
+            continue;
+        }
+        delivery.pages.splice(0..0, index.iter().cloned());
+        for (source, receipts, _) in &rates {
+            archive.keep_receipts(snapshot, source, receipts).map_err(RunError::from)?;
+        }
+        let rates: Vec<Rate> = rates.iter().flat_map(|(_, _, rates)| rates_of(rates, snapshot.date())).collect();
         let night = run::judge_and_publish(output, &archive, snapshot, started_at, vec![delivery], &rates).await?;
-        told(&night);
+        told(snapshot, Ok(&night));
         filled.nights.push(night);
     }
     Ok(filled)
+}
+
+/// Whether a page is of a scope, or of a part of it.
+fn is_of(page: &PageRequest, scope: &str) -> bool {
+    page.scope == scope || page.scope.split(SCOPE_PART).next() == Some(scope)
+}
+
+/// What the dataset has.
+struct Known {
+    ids: Vec<SnapshotId>,
+    /// The first night that is not of a history.
+    first_live: Option<SnapshotId>,
+}
+
+impl Known {
+    async fn read(output: &std::path::Path) -> Result<Self, RunError> {
+        let snapshots = read::snapshots(output).await?;
+        let coverage = read::coverage(output, &snapshots).await?;
+        let mut first_live = None;
+        for row in 0..coverage.height() {
+            let cell = |name: &str| Cell::at(&coverage, name, row).map(|cell| cell.text());
+            if cell("input")? != Input::History.word()
+                && let Ok(id) = cell("snapshot_id")?.parse::<SnapshotId>()
+            {
+                first_live = Some(first_live.map_or(id, |first: SnapshotId| first.min(id)));
+            }
+        }
+        Ok(Self { ids: snapshots.iter().map(|snapshot| snapshot.id).collect(), first_live })
+    }
 }
 
 /// What every request of a run shares.
@@ -127,8 +194,8 @@ impl Room<'_> {
         fetch_pages(&self.client, &self.turns, self.archive, scraper, pages, &|_, _, _| {}).await
     }
 
-    /// The nights that the provider names.
-    async fn index(&self, scraper: &'static dyn Scraper) -> Result<Vec<PastNight>, BackfillError> {
+    /// The nights that the provider names, and the receipts of the pages that name them.
+    async fn index(&self, scraper: &'static dyn Scraper) -> Result<(Vec<Receipt>, Vec<PastNight>), BackfillError> {
         let no_index = |reason: String| BackfillError::NoIndex { provider: scraper.manifest().provider.clone(), reason };
         let delivery = self.pages(scraper, scraper.history_index()).await;
         if let Some(failure) = delivery.failures.first() {
@@ -139,32 +206,45 @@ impl Room<'_> {
             let page = self.archive.page(receipt).map_err(|error| no_index(error.to_string()))?;
             nights.extend(scraper.history(&page).map_err(|error| no_index(error.to_string()))?);
         }
-        Ok(nights)
+        Ok((delivery.pages, nights))
     }
 
-    /// The pages of a night, dated as of it.
+    /// The pages of a night, dated as of it. What the night did not have yet is no failure.
     async fn night(&self, scraper: &'static dyn Scraper, pages: Vec<PageRequest>, published_at: DateTime<Utc>) -> Delivery {
         let mut delivery = self.pages(scraper, pages).await;
         delivery.input = Input::History;
+        delivery.failures.retain(|failure| !failure.is_skip);
         for receipt in &mut delivery.pages {
+            receipt.read_at = Some(receipt.observed_at);
             receipt.observed_at = published_at;
         }
         delivery
     }
 
-    /// Every exchange rate that the sources of rates still publish. Without them prices stay in their own currency.
-    async fn rates(&self, sources: &[&'static dyn Scraper]) -> Vec<Rate> {
-        let mut rates = Vec::new();
+    /// Every exchange rate that the sources of rates still publish, and where each was read.
+    async fn rates(&self, sources: &[&'static dyn Scraper]) -> Result<Vec<(String, Vec<Receipt>, Vec<Rate>)>, BackfillError> {
+        let mut all = Vec::new();
         for scraper in sources {
+            let provider = scraper.manifest().provider.clone();
+            let no_rates = |reason: String| BackfillError::NoRates { provider: provider.clone(), reason };
             let delivery = self.pages(*scraper, scraper.history_index()).await;
-            rates.extend(gather(delivery, self.archive).rates());
+            if let Some(failure) = delivery.failures.first() {
+                return Err(no_rates(failure.reason.clone()));
+            }
+            let receipts = delivery.pages.clone();
+            let gathered = gather(delivery, self.archive);
+            let rates: Vec<Rate> = gathered.rates().collect();
+            if let Some(reason) = gathered.coverage().find_map(|scope| scope.reason) {
+                return Err(no_rates(reason));
+            }
+            all.push((provider, receipts, rates));
         }
-        rates
+        Ok(all)
     }
 }
 
 /// The rates that may hold on a day, and as many before it that a stale one is told apart from a missing one.
-fn rates_of(rates: &[Rate], day: NaiveDate) -> Vec<Rate> {
+fn rates_of(rates: &[Rate], day: NaiveDate) -> impl Iterator<Item = Rate> + '_ {
     let first = day - chrono::Days::new(2 * RATE_AGE_DAYS_MAX);
-    rates.iter().filter(|rate| (first..=day).contains(&rate.date)).cloned().collect()
+    rates.iter().filter(move |rate| (first..=day).contains(&rate.date)).cloned()
 }

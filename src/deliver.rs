@@ -2,6 +2,7 @@
 //!
 //! In: the command line and the providers. Out: a delivery each, in order of name. Never reads a page.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use gpuledger_scrapers::contract::{SCOPE_ALL, Scraper};
@@ -42,6 +43,7 @@ pub async fn deliver(
     let (turns, bars) = (Turns::default(), Arc::new(Bars::new(!args.recorded)));
     let mut deliveries = Vec::new();
     let mut tasks = tokio::task::JoinSet::new();
+    let mut started = HashMap::new();
     for (index, scraper) in scrapers.iter().copied().enumerate() {
         if args.recorded {
             deliveries.push((index, source::recorded(scraper, archive)?));
@@ -49,17 +51,27 @@ pub async fn deliver(
             deliveries.push((index, skipped(scraper, Input::Live, reason)));
         } else {
             let (client, turns, archive, bars) = (client.clone(), turns.clone(), archive.clone(), Arc::clone(&bars));
-            tasks.spawn(async move {
+            let task = tasks.spawn(async move {
                 let bar = bars.provider(&scraper.manifest().provider);
                 let delivery =
                     fetch_provider(&client, &turns, &archive, scraper, &|done, known, bytes| bar.update(done, known, bytes))
                         .await;
                 bar.finish(&delivery);
-                (index, delivery)
+                delivery
             });
+            started.insert(task.id(), (index, scraper));
         }
     }
-    deliveries.extend(tasks.join_all().await);
+    while let Some(ended) = tasks.join_next_with_id().await {
+        let (id, delivery) = match ended {
+            Ok((id, delivery)) => (id, Some(delivery)),
+            Err(error) => (error.id(), None),
+        };
+        let (index, scraper) = started[&id];
+        // Fetching that panics is a fault of this program and costs its provider, not the night.
+        let panicked = || failed(scraper, Input::Live, "fetching it panicked, which is a fault of this program".to_owned());
+        deliveries.push((index, delivery.unwrap_or_else(panicked)));
+    }
     deliveries.sort_by_key(|(index, _)| *index);
     Ok(deliveries.into_iter().map(|(_, delivery)| delivery).collect())
 }
@@ -80,5 +92,10 @@ pub fn why_not(scraper: &dyn Scraper, accepted: &[String]) -> Option<String> {
 
 fn skipped(scraper: &'static dyn Scraper, input: Input, reason: String) -> Delivery {
     let failure = Failure { scope: SCOPE_ALL.to_owned(), code: "not_asked".to_owned(), reason, is_skip: true };
+    Delivery { scraper, input, pages: Vec::new(), failures: vec![failure], seconds: 0.0 }
+}
+
+fn failed(scraper: &'static dyn Scraper, input: Input, reason: String) -> Delivery {
+    let failure = Failure { scope: SCOPE_ALL.to_owned(), code: "panicked".to_owned(), reason, is_skip: false };
     Delivery { scraper, input, pages: Vec::new(), failures: vec![failure], seconds: 0.0 }
 }

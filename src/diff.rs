@@ -26,7 +26,7 @@ const PRICE: [&str; 6] = [
 ];
 
 /// Columns that say what an offer is.
-const WHAT: [&str; 14] = [
+const WHAT: [&str; 17] = [
     "provider",
     "site",
     "scope",
@@ -37,7 +37,10 @@ const WHAT: [&str; 14] = [
     "gpu_model",
     "gpu_count",
     "os",
+    "licence",
+    "tenancy",
     "pricing_model",
+    "plan",
     "commitment_months",
     "upfront",
     "is_promotion",
@@ -76,7 +79,7 @@ impl List {
 }
 
 /// Columns of a difference, in output order.
-pub const COLUMNS: [&str; 19] = [
+pub const COLUMNS: [&str; 23] = [
     "list",
     "is_unconfirmed",
     "cause",
@@ -87,8 +90,12 @@ pub const COLUMNS: [&str; 19] = [
     "gpu_model",
     "gpu_count",
     "os",
+    "licence",
+    "tenancy",
     "pricing_model",
+    "plan",
     "commitment_months",
+    "upfront",
     "currency_code",
     "unit",
     "amount_a",
@@ -286,7 +293,22 @@ fn lines_frame(lines: &[Line]) -> PolarsResult<DataFrame> {
     columns.texts("missing_in", lines.iter().map(|line| line.missing_in));
     columns.floats("change_percent", lines.iter().map(|line| line.change_percent));
     columns.strings("offer", lines.iter().map(|line| filled(line.offer())));
-    for name in ["provider", "region", "zone", "gpu_model", "os", "pricing_model", "currency_code", "unit", "offer_id"] {
+    const TEXTS: [&str; 13] = [
+        "provider",
+        "region",
+        "zone",
+        "gpu_model",
+        "os",
+        "licence",
+        "tenancy",
+        "pricing_model",
+        "plan",
+        "upfront",
+        "currency_code",
+        "unit",
+        "offer_id",
+    ];
+    for name in TEXTS {
         columns.strings(name, lines.iter().map(|line| filled(line.text(name))));
     }
     for name in ["gpu_count", "amount_a", "amount_b"] {

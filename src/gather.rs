@@ -3,6 +3,7 @@
 //! The pages come from the archive, whether they were fetched, recorded or given as files. Never fetches.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
 use gpuledger_scrapers::contract::{Parsed, SCOPE_INDEX, ScrapeError, Scraper};
@@ -123,10 +124,26 @@ fn read_scope(scraper: &dyn Scraper, scope: &str, pages: &[Receipt], archive: &A
         reason: error.to_string(),
         is_skip: false,
     })?;
-    match read(scraper, pages).remove(scope) {
-        Some(result) => result.map_err(|error| refused(scope.to_owned(), &error)),
-        None => Ok(Parsed::default()),
+    let urls: Vec<String> = pages.iter().map(|page| page.url.clone()).collect();
+    // A parser that panics is a fault of this program and costs its scope, not the night.
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| read(scraper, pages).remove(scope)));
+    let failure = match result {
+        Ok(Some(Ok(parsed))) => return Ok(parsed),
+        Ok(None) => return Ok(Parsed::default()),
+        Ok(Some(Err(error))) => refused(scope.to_owned(), &error),
+        Err(_) => Failure {
+            scope: scope.to_owned(),
+            code: "parser_panicked".to_owned(),
+            reason: "the parser panicked, which is a fault of this program".to_owned(),
+            is_skip: false,
+        },
+    };
+    // What was refused is asked for again, even where its address is said never to change. That it cannot be forgotten adds
+    // nothing to the refusal.
+    for url in urls {
+        let _ = archive.forget(&url);
     }
+    Err(failure)
 }
 
 /// A scope that was refused by its parser.

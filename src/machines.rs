@@ -9,6 +9,7 @@ use rust_decimal::Decimal;
 use crate::cli::Hardware;
 use crate::frame::Columns;
 use crate::normalise::gpu::{GpuModel, GpuModels};
+use crate::normalise::scaled_count;
 use crate::print::{Heading, heading};
 use crate::query::{QueryError, is_model};
 
@@ -91,14 +92,13 @@ pub fn near(names: &[String], typed: &str) -> String {
 fn frame(rows: &[Row]) -> PolarsResult<DataFrame> {
     let gpus = || rows.iter().map(|row| &row.machine.gpu);
     let machines = || rows.iter().map(|row| &row.machine.machine);
-    let count = |count: num_rational::Ratio<u32>| Decimal::from(*count.numer()) / Decimal::from(*count.denom());
     let whole = |number: Option<u32>| number.and_then(|number| i32::try_from(number).ok());
     let mut columns = Columns::new(rows.len());
     columns.texts("provider", rows.iter().map(|row| Some(row.manifest.provider.as_str())));
     columns.texts("instance_type", rows.iter().map(|row| Some(row.machine.instance_type.as_str())));
     columns.texts("gpu_model", rows.iter().map(|row| row.model.map(|model| model.name.as_str())));
     columns.texts("gpu_label", gpus().map(|gpu| gpu.label.as_deref()));
-    columns.decimals("gpu_count", gpus().map(|gpu| gpu.count.map(count)))?;
+    columns.scaled("gpu_count", gpus().map(|gpu| gpu.count.map(scaled_count)));
     columns.decimals("gpu_memory_gb", rows.iter().map(|row| row.memory_gb))?;
     columns.decimals("memory_bandwidth_gb_per_s", rows.iter().map(|row| row.model?.memory_bandwidth_gb_per_s))?;
     columns.decimals("dense_fp16_tflops", rows.iter().map(|row| row.model?.dense_fp16_tflops))?;

@@ -97,7 +97,13 @@ pub const OFFERS: Table = Table {
     columns: &[
         column("snapshot_id", Text, "-", "The snapshot: its time in UTC.", "2026-10-30T18-00-00Z"),
         column("snapshot_date", Date, "-", "Day of the snapshot in UTC; the partition.", "2026-10-30"),
-        column("observed_at", Instant, "UTC", "When the page was read from the provider.", "2026-10-30T18:00:00Z"),
+        column(
+            "observed_at",
+            Instant,
+            "UTC",
+            "When the page was read from the provider; of an earlier night, when it was published.",
+            "2026-10-30T18:00:00Z",
+        ),
         column("provider", Text, "-", "Short name of the provider.", "azure"),
         column("site", Text, "-", "Price list of the provider: cn, intl, global or gov.", "global"),
         column("source_kind", Text, "-", "Who says it: vendor_api, vendor_page, aggregator or import.", "vendor_api"),

@@ -141,10 +141,12 @@ pub fn is_model(typed: &str) -> Result<Vec<&'static str>, QueryError> {
 fn of_machine(rows: LazyFrame, typed: &str) -> Result<LazyFrame, QueryError> {
     let present = rows.clone().select([col("instance_type").unique().sort(SortOptions::default())]).collect()?;
     let present: Vec<String> = present.column("instance_type")?.str()?.iter().flatten().map(str::to_owned).collect();
-    let Some(name) = present.iter().find(|name| name.eq_ignore_ascii_case(typed)) else {
+    let names: Vec<&String> = present.iter().filter(|name| name.eq_ignore_ascii_case(typed)).collect();
+    if names.is_empty() {
         return Err(QueryError::UnknownMachine { typed: typed.to_owned(), near: near(&present, typed) });
-    };
-    Ok(rows.filter(col("instance_type").eq(lit(name.clone()))))
+    }
+    let is_one = names.into_iter().map(|name| col("instance_type").eq(lit(name.clone()))).reduce(Expr::or);
+    Ok(rows.filter(is_one.expect("there is at least one name")))
 }
 
 /// Rows with one of the words in a column; a word that no row has is an error, never an empty list.

@@ -17,6 +17,7 @@ use crate::night::SnapshotId;
 use crate::print::{self, Format, Heading, heading};
 use crate::query;
 use crate::record::ProviderRecord;
+use crate::recorder::RecordError;
 use crate::run::{self, Night, RunError};
 use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
@@ -120,7 +121,10 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Backfill(args) => backfill(&args).await,
         Verb::Record(args) => {
-            let told = recorder::record(&args).await.map_err(|error| Failed::new(Exit::Refused, "", &error))?;
+            let told = recorder::record(&args).await.map_err(|error| match error {
+                RecordError::Run(error) => error.into(),
+                error => Failed::new(Exit::Refused, "", &error),
+            })?;
             Ok(Said { data: told, talk: None, exit: Exit::Good })
         }
     }
@@ -150,25 +154,37 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
 }
 
 async fn backfill(args: &Backfill) -> Result<Said, Failed> {
-    let told = |night: &Night| {
-        let counts = format!("{} offers, {} findings", night.record.offers, night.findings.len());
-        eprintln!("{}  {:17}  {counts}", night.snapshot, night.record.outcome);
+    let told = |snapshot: SnapshotId, ended: Result<&Night, &str>| match ended {
+        Ok(night) => {
+            let counts = format!("{} offers, {} findings", night.record.offers, night.findings.len());
+            eprintln!("{snapshot}  {:17}  {counts}", night.record.outcome);
+        }
+        Err(reason) => eprintln!("{snapshot}  {:17}  {reason}", "not published"),
     };
     let filled = backfill::backfill(args, &told).await.map_err(|error| match error {
         BackfillError::Run(error) => error.into(),
         BackfillError::NotAsked { .. } => Failed::new(Exit::Usage, "", &error),
-        BackfillError::NoIndex { .. } => Failed::new(Exit::Refused, "", &error),
+        BackfillError::NoIndex { .. } | BackfillError::NoRates { .. } => Failed::new(Exit::Refused, "", &error),
     })?;
     let published = filled.nights.iter().filter(|night| night.exit != Exit::Refused).count();
     let data = format!(
-        "{}: {} nights since {}, {} were there before, {published} published now, {} refused\n",
+        "{}: {} nights since {}: {} were there before and keep the scopes they have, {} are since the first live night and were \
+         left alone, {published} published now, {} refused, {} could not be had whole and are asked for again next time\n",
         args.provider,
         filled.named,
         args.since,
         filled.there_before,
-        filled.nights.len() - published
+        filled.since_live,
+        filled.nights.len() - published,
+        filled.not_had.len()
     );
-    let exit = filled.nights.iter().map(|night| night.exit).max_by_key(|exit| *exit as u8).unwrap_or(Exit::NothingDue);
+    let is_whole = filled.not_had.is_empty() && filled.nights.iter().all(|night| night.exit == Exit::Good);
+    let exit = match (published, is_whole) {
+        (0, true) => Exit::NothingDue,
+        (0, false) => Exit::Refused,
+        (_, true) => Exit::Good,
+        (_, false) => Exit::Partial,
+    };
     Ok(Said { data, talk: None, exit })
 }
 
@@ -341,14 +357,17 @@ async fn difference(args: &DiffArgs) -> Result<Said, Failed> {
 }
 
 fn diff_text(diff: &diff::Diff, a: &Snapshot, b: &Snapshot) -> Result<String, Failed> {
-    const HEADINGS: [Heading; 13] = [
+    const HEADINGS: [Heading; 16] = [
         heading("provider", "provider"),
         heading("region", "region"),
         heading("offer", "offer"),
         heading("gpu_model", "GPU"),
         heading("os", "os"),
+        heading("tenancy", "tenancy"),
         heading("pricing_model", "model"),
+        heading("plan", "plan"),
         heading("commitment_months", "months"),
+        heading("upfront", "up front"),
         heading("amount_a", "a"),
         heading("amount_b", "b"),
         heading("currency_code", "currency"),

@@ -106,7 +106,7 @@ async fn run(dataset: &TempDir, server: &MockServer, scopes: &str, more: &[&str]
     let Verb::Backfill(args) = Cli::parse_from(args.iter().chain(more)).verb else { unreachable!("it is a backfill") };
     let aws = gpuledger_scrapers::find("aws").expect("the scraper is there");
     let here: &'static Here = Box::leak(Box::new(Here { aws, index: format!("{}{INDEX}", server.uri()) }));
-    backfill_from(here, &[], &args, &|_| {}).await
+    backfill_from(here, &[], &args, &|_, _| {}).await
 }
 
 async fn times_asked(server: &MockServer, at: &str) -> usize {
@@ -126,9 +126,15 @@ async fn past_nights_become_snapshots_of_their_own_time_and_a_broken_run_goes_on
         outcomes(&first),
         [
             ("2026-09-02T04-05-06Z".to_owned(), "published", Exit::Good),
-            ("2026-09-09T04-05-06Z".to_owned(), "refused", Exit::Refused),
             ("2026-09-16T04-05-06Z".to_owned(), "published", Exit::Good),
         ]
+    );
+    // A night of which a page could not be had is not published with a hole, so that it can be had whole later.
+    assert_eq!(first.not_had.len(), 1);
+    assert!(
+        first.not_had[0].0.to_string() == "2026-09-09T04-05-06Z" && first.not_had[0].1.contains("403"),
+        "{:?}",
+        first.not_had
     );
     let second = run(&dataset, &server, BOTH, &["--since", "2026-09-01"]).await.expect("it runs");
     assert_eq!((second.named, second.there_before), (3, 2));
@@ -174,4 +180,42 @@ async fn an_index_that_changed_its_shape_fills_in_nothing() {
     let refused =
         run(&dataset, &server, BOTH, &["--since", "2026-09-01"]).await.expect_err("nothing says which nights there are");
     assert!(matches!(&refused, BackfillError::NoIndex { reason, .. } if reason.contains("versions")), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_region_that_a_night_did_not_have_yet_is_no_failure_and_is_not_asked_for_again() {
+    let (server, dataset) = (server().await, tempfile::tempdir().expect("there is room for a folder"));
+    // This region has a list in no version here.
+    let filled = run(&dataset, &server, "us-east-1,ap-southeast-6", &["--since", "2026-09-16"]).await.expect("it runs");
+    assert_eq!(outcomes(&filled), [("2026-09-16T04-05-06Z".to_owned(), "published", Exit::Good)]);
+    assert_eq!(times_asked(&server, &list_path("20260916040506", "ap-southeast-6")).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nights_since_the_first_live_one_are_left_alone() {
+    let (server, dataset) = (server().await, tempfile::tempdir().expect("there is room for a folder"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
+    let live = command.args(["collect", "--recorded", "--at", "2026-09-10T00:00:00Z", "--output"]).arg(dataset.path()).output();
+    assert!(live.is_ok_and(|live| live.status.success()));
+    let filled = run(&dataset, &server, BOTH, &["--since", "2026-09-01"]).await.expect("it runs");
+    assert_eq!((filled.named, filled.since_live, filled.not_had.len()), (3, 1, 1));
+    assert_eq!(outcomes(&filled), [("2026-09-02T04-05-06Z".to_owned(), "published", Exit::Good)]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
+    let listed = command.args(["snapshots", "--format", "json", "--output"]).arg(dataset.path()).output().expect("it runs");
+    let listed: Vec<serde_json::Value> = serde_json::from_slice(&listed.stdout).expect("it prints JSON");
+    // In order of time, with numbers in order of publishing.
+    let numbers: Vec<_> = listed.iter().map(|row| (row["version"].as_i64(), row["snapshot_id"].to_string())).collect();
+    assert_eq!(numbers, [(Some(2), "\"2026-09-02T04-05-06Z\"".to_owned()), (Some(1), "\"2026-09-10T00-00-00Z\"".to_owned())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_filled_in_is_said_before_anything_is_fetched() {
+    let (server, dataset) = (server().await, tempfile::tempdir().expect("there is room for a folder"));
+    for (scopes, more, words) in [
+        ("us-esat-1", vec!["--since", "2026-09-01"], "us-esat-1"),
+        (BOTH, vec!["--since", "2026-09-10", "--until", "2026-09-01"], "before"),
+    ] {
+        let refused = run(&dataset, &server, scopes, &more).await.expect_err("it cannot be");
+        assert!(matches!(&refused, BackfillError::NotAsked { reason, .. } if reason.contains(words)), "{refused}");
+    }
 }

@@ -39,6 +39,16 @@ fn hardware_is_that_of_the_exact_machine_type() {
 }
 
 #[test]
+fn every_machine_can_be_listed_those_with_a_third_of_a_card_too() {
+    let all = rows(&program(Path::new("none"), &["hardware", "--format", "json"]));
+    let known: usize = gpuledger_scrapers::ALL.iter().map(|scraper| scraper.machines().len()).sum();
+    assert!(known > 400 && all.len() == known, "{} of {known}", all.len());
+    let third = all.iter().find(|row| row["instance_type"] == "Standard_NV12ads_A10_v5").expect("it is in the table");
+    assert_eq!(third["gpu_count"].to_string(), "0.333333333333");
+    assert!(all.iter().all(|row| !row["source"].is_null()), "every line has a source");
+}
+
+#[test]
 fn machines_that_do_not_exist_are_refused_with_the_nearest_that_do() {
     for (typed, near) in [
         ("ecs.gn7i.8xlarge", "ecs.gn7i-2x.8xlarge"),

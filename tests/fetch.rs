@@ -338,8 +338,8 @@ async fn nothing_is_read_from_a_host_whose_robots_txt_fails() {
     let server = server(&[("/a", "1"), ("/b", "2")]).await;
     answer(&server, "/robots.txt", ResponseTemplate::new(503)).await;
     let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a"), ("b", "/b")])).await;
-    assert_eq!(failures(&delivery), [("a", "robots_forbid"), ("b", "robots_forbid")]);
-    assert_eq!(all_asked(&server).await, ["/robots.txt"]);
+    assert_eq!(failures(&delivery), [("a", "robots_broken"), ("b", "robots_broken")]);
+    assert_eq!(all_asked(&server).await, ["/robots.txt"; 4]);
 }
 
 #[tokio::test]

@@ -171,7 +171,7 @@ async fn a_key_stands_in_no_error_not_even_in_one_that_repeats_the_address() {
     let codes: Vec<_> = delivery.failures.iter().map(|failure| failure.code.as_str()).collect();
     assert_eq!(codes, ["led_astray", "http_status", "broken_off"]);
     let told = format!("{:?}", delivery.failures);
-    assert!(!told.contains(&secret) && told.contains("(key)"), "{told}");
+    assert!(!told.contains(&secret) && told.contains("http://elsewhere.invalid"), "{told}");
 }
 
 #[test]
@@ -179,4 +179,77 @@ fn a_key_does_not_show_when_it_is_printed() {
     let shop = shop("http://127.0.0.1:1", &keyed("'bearer'"), &[("a", "/a")]);
     let key = gpuledger::fetch::Key::of(shop.manifest()).expect("it is set");
     assert_eq!(format!("{key:?}"), "Key(…)");
+}
+
+#[tokio::test]
+async fn a_lost_index_page_does_not_stand_for_another_and_a_page_that_two_lead_to_is_fetched_once() {
+    let server = MockServer::start().await;
+    answer(&server, "/first", ResponseTemplate::new(403)).await;
+    answer(&server, "/second", ResponseTemplate::new(200).set_body_string("next /a")).await;
+    answer(&server, "/third", ResponseTemplate::new(200).set_body_string("next /a")).await;
+    answer(&server, "/a", ResponseTemplate::new(200).set_body_string("a 1.25")).await;
+    let index = [("index", "/first"), ("index", "/second"), ("index", "/third")];
+    let delivery = fetch(shop(&server.uri(), LIMITS, &index)).await;
+    let lost: Vec<_> = delivery.failures.iter().map(|failure| (failure.scope.as_str(), failure.code.as_str())).collect();
+    assert_eq!((lost, times_asked(&server, "/a").await), (vec![("index", "http_status")], 1));
+}
+
+#[tokio::test]
+async fn a_page_of_two_scopes_costs_the_second_and_says_so() {
+    let server = MockServer::start().await;
+    answer(&server, "/one", ResponseTemplate::new(200).set_body_string("next /a")).await;
+    answer(&server, "/two", ResponseTemplate::new(200).set_body_string("next /a")).await;
+    answer(&server, "/a", ResponseTemplate::new(200).set_body_string("a 1.25")).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("one", "/one"), ("two", "/two")])).await;
+    let lost: Vec<_> = delivery.failures.iter().map(|failure| (failure.scope.as_str(), failure.code.as_str())).collect();
+    assert_eq!(lost, [("two", "page_of_two_scopes")]);
+}
+
+#[tokio::test]
+async fn a_lost_index_page_costs_every_scope_that_its_start_page_leads_to_and_no_other() {
+    let server = MockServer::start().await;
+    answer(&server, "/world", ResponseTemplate::new(200).set_body_string("index /prices\nindex /plans")).await;
+    answer(&server, "/prices", ResponseTemplate::new(200).set_body_string("next /east")).await;
+    answer(&server, "/plans", ResponseTemplate::new(403)).await;
+    answer(&server, "/east", ResponseTemplate::new(200).set_body_string("east 1.25")).await;
+    answer(&server, "/china", ResponseTemplate::new(200).set_body_string("next /north")).await;
+    answer(&server, "/north", ResponseTemplate::new(200).set_body_string("north 8.68")).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("index", "/world"), ("index", "/china")])).await;
+    let lost: Vec<_> = delivery.failures.iter().map(|failure| (failure.scope.as_str(), failure.code.as_str())).collect();
+    // A page of the small source is of the scope of its path, if an index leads to it.
+    assert_eq!(lost, [("index", "http_status"), ("/east", "index_missing")]);
+    let had: Vec<_> = delivery.pages.iter().map(|receipt| receipt.page.as_str()).collect();
+    assert_eq!(had, ["/world", "/china", "/prices", "/north", "/east"]);
+}
+
+#[tokio::test]
+async fn one_hiccup_of_robots_txt_costs_nothing() {
+    let server = MockServer::start().await;
+    Mock::given(path("/robots.txt"))
+        .respond_with(ResponseTemplate::new(503))
+        .up_to_n_times(2)
+        .with_priority(1)
+        .mount(&server)
+        .await;
+    answer(&server, "/a", ResponseTemplate::new(200).set_body_string("a 1.25")).await;
+    let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
+    assert_eq!((only(&delivery).page.as_str(), times_asked(&server, "/robots.txt").await), ("/a", 3));
+}
+
+#[tokio::test]
+async fn what_a_parser_refused_is_asked_for_again_even_if_its_address_never_changes() {
+    let server = MockServer::start().await;
+    answer(&server, "/index", ResponseTemplate::new(200).set_body_string("for-ever /v7")).await;
+    let busy = Mock::given(path("/v7")).respond_with(ResponseTemplate::new(200).set_body_string("refuse: try later"));
+    busy.up_to_n_times(1).with_priority(1).mount(&server).await;
+    answer(&server, "/v7", ResponseTemplate::new(200).set_body_string("v7 1.25")).await;
+    let shop = shop(&server.uri(), LIMITS, &[("a", "/index")]);
+    let statuses = |delivery: Delivery| {
+        let gathered = gpuledger::gather::gather(delivery, &shop.archive());
+        gathered.coverage().map(|scope| scope.status.word()).collect::<Vec<_>>()
+    };
+    assert_eq!(statuses(fetch(shop).await), ["failed"]);
+    assert_eq!(statuses(fetch(shop).await), ["complete"]);
+    assert_eq!(statuses(fetch(shop).await), ["complete"]);
+    assert_eq!(times_asked(&server, "/v7").await, 2);
 }

@@ -14,8 +14,8 @@ const SITES: [Site; 2] = [Site::Intl, Site::Cn];
 /// The requests a pricing page leads to: the price file of its own site, or those of all sites it mentions when its address
 /// does not tell its site.
 pub(super) fn requests(page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
-    // Addresses inside a script's string have their slashes escaped.
-    let text = page.text()?.replace("\\/", "/");
+    // Addresses inside a script's string have their slashes escaped, in one of two ways.
+    let text = page.text()?.replace("\\/", "/").replace("\\u002F", "/").replace("\\u002f", "/");
     let own = if page.url.contains("alibabacloud.com/") {
         &SITES[..1]
     } else if page.url.contains("aliyun.com/") {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use chrono::{DateTime, Days, NaiveDate, Utc};
+use chrono::{DateTime, Days, NaiveDate};
 use rust_decimal::Decimal;
 
 use crate::contract::{
@@ -21,6 +21,7 @@ use super::{MANIFEST, builds, changed, machines};
 /// Oldest file that is believed. Builds come about every week; the address of an abandoned one answers for ever.
 const DAYS_MAX: u64 = 30;
 const ENTRIES: &str = "pricingInfo";
+const HOURS: &str = "hours";
 
 /// A price file that is of its site and of tonight.
 pub(super) struct PriceList<'a> {
@@ -74,6 +75,11 @@ impl<'a> PriceList<'a> {
     pub(super) fn take(&self, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         let entries = self.document.field(ENTRIES)?.object()?;
         self.document.report_unread(&MANIFEST.ignored_fields, &mut parsed.unread_fields);
+        // An entry may do without hourly prices, but they are not gone from all entries at once.
+        let has_hours = |entry: &Value| entry.object().is_ok_and(|entry| entry.optional(HOURS).is_some());
+        if entries.names().next().is_some() && !entries.values().any(|(_, entry)| has_hours(&entry)) {
+            return Err(changed(self.page, format!("/{ENTRIES}"), format!("entries with `{HOURS}`"), "none in the whole file"));
+        }
         let (mut names, offers, skipped) = (HashSet::new(), parsed.offers.len(), parsed.skipped.len());
         for (name, entry) in entries.values() {
             match key(name) {
@@ -142,8 +148,7 @@ impl<'a> PriceList<'a> {
 /// Refuses a file that says it is old, or that it is of a day which has not come.
 fn check_age(page: &Page, document: &Object<'_>) -> Result<(), ScrapeError> {
     let text = document.text("publicationDate")?;
-    let day = text.parse::<DateTime<Utc>>().map(|at| at.date_naive()).or_else(|_| text.parse::<NaiveDate>());
-    let day = day.map_err(|_| changed(page, "/publicationDate", "a date", json::start_of(&text)))?;
+    let day = day(&text).ok_or_else(|| changed(page, "/publicationDate", "a date", json::start_of(&text)))?;
     let tonight = page.observed_at.date_naive();
     // The vendor's day begins up to eight hours before that of UTC.
     let (oldest, newest) = (tonight - Days::new(DAYS_MAX), tonight + Days::new(1));
@@ -151,6 +156,24 @@ fn check_age(page: &Page, document: &Object<'_>) -> Result<(), ScrapeError> {
         return Ok(());
     }
     Err(changed(page, "/publicationDate", format!("a day from {oldest} to {newest}"), format!("{day}, a build of another time")))
+}
+
+/// The day of a date in one of the forms that can only be read in one way; seen are `2018-10-08` and `2018-10-08T08:15:52Z`.
+fn day(text: &str) -> Option<NaiveDate> {
+    let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    let format = match shape.as_str() {
+        "0000-00-00" => "%Y-%m-%d",
+        "0000/00/00" => "%Y/%m/%d",
+        "00000000" => "%Y%m%d",
+        "0000-00-00 00:00:00" => "%Y-%m-%d %H:%M:%S",
+        "0000-00-00T00:00:00" => "%Y-%m-%dT%H:%M:%S",
+        "0000-00-00T00:00Z" => "%Y-%m-%dT%H:%MZ",
+        _ if shape.starts_with("0000-00-00T") => {
+            return DateTime::parse_from_rfc3339(text).ok().map(|at| at.to_utc().date_naive());
+        }
+        _ => return None,
+    };
+    NaiveDate::parse_from_str(text, format).ok()
 }
 
 /// Splits the name of an entry: region, type, network, system, disks. `us-east-1::ecs.gn7i-c8g1.2xlarge::vpc::linux::optimized`
@@ -193,10 +216,14 @@ type PriceRow<'a> = (Value<'a>, Result<Price, SkipReason>);
 
 /// Every price of an entry, with its place.
 fn prices<'a>(entry: &Object<'a>, parsed: &mut Parsed) -> Result<Vec<PriceRow<'a>>, SkipReason> {
-    // Every entry has hourly prices, if only an empty list of them; the others may be absent.
-    let mut lists = vec![("hours", entry.field("hours")?.list()?)];
-    for name in ["months", "years"] {
-        lists.push((name, entry.optional(name).map_or_else(|| Ok(Vec::new()), |list| list.list())?));
+    let mut lists = Vec::new();
+    for name in [HOURS, "months", "years"] {
+        if let Some(list) = entry.optional(name) {
+            lists.push((name, list.list()?));
+        }
+    }
+    if lists.is_empty() {
+        return Err(SkipReason::FieldMissing { field: HOURS.to_owned() });
     }
     let weeks = entry.optional("weeks").map_or_else(|| Ok(Vec::new()), |list| list.list())?;
     weeks.iter().for_each(|_| parsed.leave_out("a subscription by the week"));
@@ -248,8 +275,12 @@ fn terms(list: &'static str, period: &str) -> Result<(Terms, PriceUnit), SkipRea
         |months| Terms { commitment_months: Some(months), upfront: Some(Upfront::All), ..Terms::of(PricingModel::Subscription) };
     let years = ["1", "2", "3", "4", "5"].into_iter().zip([12, 24, 36, 48, 60]).find(|(years, _)| *years == period);
     match (list, period, years) {
-        ("hours", "1", _) => Ok((Terms::of(PricingModel::OnDemand), PriceUnit::Hour)),
+        (HOURS, "1", _) => Ok((Terms::of(PricingModel::OnDemand), PriceUnit::Hour)),
         ("months", "1", _) => Ok((subscription(1), PriceUnit::Month)),
+        // Nobody has seen such a row, so nothing tells whether its amount is for one month or for all of them.
+        ("months", count, _) if count.parse::<u32>().is_ok_and(|count| count > 1) => {
+            Err(SkipReason::Undecoded("a subscription of several months"))
+        }
         ("years", _, Some((_, months))) => Ok((subscription(months), PriceUnit::Term)),
         _ => Err(SkipReason::UnknownWord { what: "period", word: format!("{period} {list}") }),
     }

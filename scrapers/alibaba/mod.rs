@@ -1,5 +1,5 @@
 //! Alibaba Cloud ECS: the static price files behind the pricing pages <https://www.alibabacloud.com/en/product/ecs/pricing>
-//! and <https://www.aliyun.com/price/product>, one list for each of the two sites.
+//! and <https://www.aliyun.com/price/ecs/ecs-pricing/zh>, one list for each of the two sites.
 //!
 //! In: the source of both pricing pages, which only lead on, and one JSON file for each site. Out: prices by the hour,
 //! by the month, and the totals of one to five years, for Linux and Windows. Never a card's name that the vendor does not
@@ -9,7 +9,8 @@
 //! - The addresses hold a build number (`2.0.421`). Old builds answer for ever with their old prices, 2.0.7 with those of
 //!   2018, so the newest number is read from the pricing page, and a file that says it is old is refused.
 //! - The regions of mainland China stand in both lists, in USD and in CNY, and the two are no conversion of each other.
-//! - The price of a year is the total of so many years: `period` 3 is paid once for three. Spot prices are not published.
+//! - The price of a year is the total of so many years: `period` 3 is paid once for three. Months have been seen with the
+//!   period 1 alone, so a price of several months is kept and not decoded. Spot prices are not published.
 //! - Hourly prices are of the machine alone: disk, bandwidth and image cost extra.
 //! - The files name types and nothing of their hardware. The letters are no generations of a card: gn6i is T4, gn7 A100,
 //!   gn7e A100 with 80 GB, gn7i A10, gn7s A30. Many newer types (gn8v, gn9g, most of ebmgn) are missing from the files

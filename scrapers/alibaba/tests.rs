@@ -52,9 +52,19 @@ fn case(name: &str) -> Parsed {
 
 #[test]
 fn an_abandoned_build_is_refused_by_its_date_and_a_fresh_one_is_read() {
-    let code = |date| Alibaba.parse(&[file("USD", date, &["ecs.gn7i-c8g1.2xlarge"])]).map(|_| ()).map_err(|error| error.code());
+    let code =
+        |date: &str| Alibaba.parse(&[file("USD", date, &["ecs.gn7i-c8g1.2xlarge"])]).map(|_| ()).map_err(|error| error.code());
     for fresh in ["2026-09-15", "2026-09-16", "2026-09-15T23:59:59Z", "2026-08-16T00:00:00Z", "2026-08-16"] {
         assert_eq!(code(fresh), Ok(()), "{fresh}");
+    }
+    for form in ["2026-08-16 10:00:00", "2026/08/16", "20260816"] {
+        assert_eq!((code(form), code(&form.replace("16", "15"))), (Ok(()), Err("shape_changed")), "{form}");
+    }
+    for form in ["2026-09-15T10:00:00", "2026-09-15T10:00Z", "2026-09-15T10:00:00.000Z", "2026-09-15T10:00:00+08:00"] {
+        assert_eq!((code(form), code(&form.replace("2026", "2018"))), (Ok(()), Err("shape_changed")), "{form}");
+    }
+    for unclear in ["09/10/2026", "10.09.2026", "2026-9-10", "2026-09", "2026091", "202609100", "2026-09-31", "1789000000"] {
+        assert_eq!(code(unclear), Err("shape_changed"), "{unclear}");
     }
     for stale in ["2018-10-08", "2018-10-08T08:15:52Z", "2026-08-15", "2026-09-17", "", "yesterday"] {
         assert_eq!(code(stale), Err("shape_changed"), "{stale}");
@@ -107,6 +117,75 @@ fn the_price_of_some_years_is_their_total() {
         subscription(60, PriceUnit::Term, "500280"),
     ];
     assert_eq!(years, expected);
+}
+
+/// A file of one machine, with these lists of prices.
+fn lists(text: &str) -> Page {
+    let file = file("USD", "2026-09-10", &["ecs.gn7i-c8g1.2xlarge"]);
+    let body = file.text().expect("text").replace(r#""hours": [{"price": "1.5", "period": "1"}]"#, text);
+    Page { body: body.into_bytes(), ..file }
+}
+
+#[test]
+fn a_price_of_several_months_is_kept_and_not_decoded() {
+    let row = |period: &str| format!(r#"{{"price": "2800", "period": {period}}}"#);
+    for period in [r#""2""#, r#""3""#, r#""6""#, "9"] {
+        let months = lists(&format!(r#""hours": [], "months": [{}, {}]"#, row(r#""1""#), row(period)));
+        let read = crate::read(&Alibaba, vec![months]).remove("all").expect("the scope").expect("one row in two is decoded");
+        let offers: Vec<_> = read.offers.iter().map(|o| (o.terms.commitment_months, o.price.unit)).collect();
+        assert_eq!((offers, read.skipped[0].reason.code()), (vec![(Some(1), PriceUnit::Month)], "undecoded"), "{period}");
+    }
+    for period in ["\"0\"", "\"\"", "\"1.5\"", "\"-1\"", "\"half\""] {
+        let read = Alibaba.parse(&[lists(&format!(r#""hours": [], "months": [{}]"#, row(period)))]).expect("the file reads");
+        assert_eq!((read.offers.len(), read.skipped[0].reason.code()), (0, "unknown_word"), "{period}");
+    }
+}
+
+#[test]
+fn an_entry_without_hourly_prices_keeps_its_others() {
+    let hourly = r#""hours": [{"price": "1.5", "period": "1"}]}, "us-east-1::ecs.gn6i-c4g1.xlarge::vpc::linux::optimized": {"#;
+    for (rest, texts) in [
+        (r#""months": [{"price": "800", "period": "1"}]"#, &["1.5", "800"][..]),
+        (r#""years": [{"price": "8000", "period": "1"}]"#, &["1.5", "8000"]),
+        (r#""hours": null, "months": [{"price": "800", "period": "1"}], "years": null"#, &["1.5", "800"]),
+        (r#""months": []"#, &["1.5"]),
+    ] {
+        let read = Alibaba.parse(&[lists(&format!("{hourly}{rest}"))]).expect("the file reads");
+        assert_eq!(read.offers.iter().map(|offer| offer.price.text.as_str()).collect::<Vec<_>>(), texts, "{rest}");
+        assert!(read.skipped.is_empty(), "{rest}");
+        assert_eq!(Alibaba.parse(&[lists(rest)]).expect_err("no hours in the whole file").code(), "shape_changed", "{rest}");
+    }
+    let none = Alibaba.parse(&[lists(&format!(r#"{hourly}"weeks": []"#))]).expect("the file reads");
+    assert_eq!((none.offers.len(), none.skipped[0].reason.code()), (1, "field_missing"));
+}
+
+#[test]
+fn a_city_has_the_code_that_it_has_with_other_providers() {
+    for (region, provider, other) in [
+        ("cn-beijing", "aws", "cn-north-1"),
+        ("cn-beijing-finance-1", "aws", "cn-north-1"),
+        ("cn-north-2-gov-1", "aws", "cn-north-1"),
+        ("cn-hongkong", "aws", "ap-east-1"),
+        ("ap-northeast-1", "aws", "ap-northeast-1"),
+        ("ap-northeast-2", "aws", "ap-northeast-2"),
+        ("ap-southeast-1", "aws", "ap-southeast-1"),
+        ("ap-southeast-2", "aws", "ap-southeast-2"),
+        ("ap-southeast-3", "azure", "malaysiawest"),
+        ("ap-southeast-5", "gcp", "asia-southeast2"),
+        ("ap-southeast-6", "aws", "ap-southeast-1-mnl-1"),
+        ("ap-southeast-7", "gcp", "asia-southeast3"),
+        ("ap-south-1", "azure", "westindia"),
+        ("us-east-1", "aws", "us-east-1"),
+        ("us-west-1", "azure", "westus"),
+        ("eu-central-1", "aws", "eu-central-1"),
+        ("eu-west-1", "aws", "eu-west-2"),
+        ("me-east-1", "azure", "uaenorth"),
+    ] {
+        // A provider may be taken out of the collection.
+        let Some(scraper) = crate::find(provider) else { continue };
+        let place = scraper.manifest().regions.get(other);
+        assert!(place.is_some() && MANIFEST.regions.get(region) == place, "{region}: {place:?}");
+    }
 }
 
 #[test]
@@ -280,12 +359,26 @@ fn a_pricing_page_leads_to_the_newest_build_of_its_own_site() {
     let (intl, cn) = (request("intl", "ecs-price-info-intl/2.0.421"), request("cn", "ecs-price-info/2.0.430"));
     assert_eq!(urls("pricing.html"), [intl.clone(), cn.clone()]);
     assert_eq!(urls("https://www.alibabacloud.com/en/product/ecs/pricing"), [intl]);
-    assert_eq!(urls("https://www.aliyun.com/price/product"), [cn]);
+    let chinese = MANIFEST.start(false).pop().expect("the page of the Chinese site").url;
+    assert_eq!(chinese, "https://www.aliyun.com/price/ecs/ecs-pricing/zh");
+    assert_eq!(urls(&chinese), [cn]);
+}
+
+#[test]
+fn slashes_of_an_address_may_be_escaped_in_either_way() {
+    for slash in ["/", "\\/", "\\u002F", "\\u002f"] {
+        let body = format!("\"{}\"", "https://g.alicdn.com/aliyun/ecs-price-info/2.0.430/price".replace('/', slash));
+        let requests = Alibaba.follow(&index("https://www.aliyun.com/price/ecs/ecs-pricing/zh", &body)).expect("a build");
+        let expected = "https://g.alicdn.com/aliyun/ecs-price-info/2.0.430/price/download/instancePrice.json";
+        assert_eq!(requests.iter().map(|request| request.url.as_str()).collect::<Vec<_>>(), [expected], "{body}");
+    }
 }
 
 #[test]
 fn a_pricing_page_without_a_build_it_can_name_is_refused() {
-    let code = |body: &str| Alibaba.follow(&index("https://www.aliyun.com/price/product", body)).expect_err("no build").code();
+    let code = |body: &str| {
+        Alibaba.follow(&index("https://www.aliyun.com/price/ecs/ecs-pricing/zh", body)).expect_err("no build").code()
+    };
     for body in
         ["<p>", "<p>ecs-price-info-intl/2.0.421/", "<p>ecs-price-info/${v}/", "<p>ecs-price-info/2.1.3/", "<p>ecs-price-info/3/"]
     {

@@ -2,7 +2,8 @@
 //!
 //! In: HTML, with the tables as JSON within it or, as they once were, as tables. Out: offers by the hour of a machine. The
 //! fee of an operating system comes on top and is zero for Linux. Never a rate of which it is not certain whether it is
-//! the machine's or one accelerator's.
+//! the machine's or one accelerator's, and never one that is announced for another time. Tables of anything else cost
+//! nothing, whatever their form.
 
 use num_rational::Ratio;
 use rust_decimal::Decimal;
@@ -15,12 +16,17 @@ use crate::html;
 use crate::json::{self, Object};
 use crate::money::{self, NumberFormat};
 
-/// A table, wherever it stood.
+/// A table of prices, wherever it stood.
 struct Table {
     at: String,
-    headings: Vec<String>,
+    /// How many headings it has.
+    width: usize,
+    columns: Columns,
     rows: Vec<Vec<String>>,
 }
+
+/// Why a table is left out.
+const OTHER_TABLE: &str = "table without type, region and hourly rate";
 
 /// Where the columns of a table of prices stand.
 struct Columns {
@@ -43,43 +49,77 @@ pub(super) fn read(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> 
         ));
     }
     let document = html::document(page)?;
-    let mut tables = tables_in_json(page, &document)?;
-    tables.extend(tables_in_markup(&document));
+    let tables: Vec<_> = tables_in_json(page, &document)?.into_iter().chain(tables_in_markup(page, &document)?).collect();
     let mut rows = 0;
     for table in &tables {
-        let Some(columns) = columns(page, table)? else { continue };
+        let Some(table) = table else {
+            parsed.leave_out(OTHER_TABLE);
+            continue;
+        };
         for (number, cells) in table.rows.iter().enumerate() {
             rows += 1;
             let place = Place { page: page.name.clone(), at: format!("{}, row {}", table.at, number + 1) };
-            let row = if cells.len() == table.headings.len() {
-                offer(&columns, cells, place.clone())
+            let row = if cells.len() == table.width {
+                offer(&table.columns, cells, place.clone())
             } else {
-                Err(SkipReason::Contradiction(format!("{} cells under {} headings", cells.len(), table.headings.len())))
+                Err(SkipReason::Contradiction(format!("{} cells under {} headings", cells.len(), table.width)))
             };
             parsed.take(cells.join(" · "), place, row);
         }
     }
     if rows == 0 {
-        return Err(changed(page, "tables", "rows of types, regions and hourly rates", format!("{} other tables", tables.len())));
+        return Err(changed(
+            page,
+            "tables",
+            "rows of types, regions and hourly rates",
+            format!("{} tables, none of them with these", tables.len()),
+        ));
     }
     Ok(())
 }
 
 /// The columns of a table of prices; none for a table of something else.
-fn columns(page: &Page, table: &Table) -> Result<Option<Columns>, ScrapeError> {
-    let find = |is: &dyn Fn(&str) -> bool| table.headings.iter().position(|heading| is(&heading.to_lowercase()));
-    let instance_type = find(&|heading| ["instance type", "ultraserver type"].contains(&heading));
-    let region = find(&|heading| heading == "region");
-    let rate = find(&|heading| heading.contains("hourly rate") && !heading.contains("accelerator"));
-    let accelerator_rate = find(&|heading| heading.contains("hourly rate") && heading.contains("accelerator"));
-    let accelerators = find(&|heading| ["accelerator", "accelerators", "gpu", "gpus"].contains(&heading));
-    match (instance_type, region, rate) {
-        (Some(instance_type), Some(region), Some(rate)) => {
-            Ok(Some(Columns { instance_type, region, rate, accelerator_rate, accelerators }))
+fn columns(page: &Page, at: &str, headings: &[String]) -> Result<Option<Columns>, ScrapeError> {
+    let headings: Vec<_> = headings.iter().map(|heading| heading.to_lowercase()).collect();
+    let find = |names: &[&str]| headings.iter().position(|heading| names.contains(&heading.as_str()));
+    let (Some(instance_type), Some(region)) = (find(&["instance type", "ultraserver type"]), find(&["region"])) else {
+        return Ok(None);
+    };
+    let rates = |of_accelerator: bool| {
+        let is_rate = |heading: &&String| match heading.contains("accelerator") {
+            true => of_accelerator && heading.contains("hourly rate"),
+            // The hourly rate of an operating system is another thing.
+            false => !of_accelerator && RATES.iter().any(|name| heading.starts_with(name)),
+        };
+        if !headings.iter().any(|heading| is_rate(&heading)) {
+            return Ok(None);
         }
-        (None, None, None) | (Some(_), None, None) => Ok(None),
-        _ => Err(changed(page, &table.at, "columns for type, region and hourly rate", format!("{:?}", table.headings))),
-    }
+        // A rate of another time may stand beside the one that holds now.
+        let mut undated = headings.iter().enumerate().filter(|(_, heading)| is_rate(heading) && !is_dated(heading));
+        match (undated.next(), undated.next()) {
+            (Some((column, _)), None) => Ok(Some(column)),
+            _ => Err(changed(page, at, "one hourly rate without a date", format!("{headings:?}"))),
+        }
+    };
+    let Some(rate) = rates(false)? else { return Ok(None) };
+    let accelerator_rate = rates(true)?;
+    let accelerators = find(&["accelerator", "accelerators", "gpu", "gpus"]);
+    Ok(Some(Columns { instance_type, region, rate, accelerator_rate, accelerators }))
+}
+
+/// How the heading of a machine's rate begins.
+const RATES: [&str; 3] = ["effective hourly rate", "effective instance hourly rate", "hourly rate"];
+
+/// Words of a heading that names the time of its rates.
+const DATE_WORDS: [&str; 20] = [
+    "from", "until", "till", "since", "before", "after", "starting", "through", "jan", "feb", "mar", "apr", "may", "jun", "jul",
+    "aug", "sep", "oct", "nov", "dec",
+];
+
+/// Whether a heading in small letters names a time: `effective hourly rate from october 7`.
+fn is_dated(heading: &str) -> bool {
+    heading.contains(|letter: char| letter.is_ascii_digit())
+        || heading.split(|letter: char| !letter.is_alphabetic()).any(|word| DATE_WORDS.iter().any(|date| word.starts_with(date)))
 }
 
 fn offer(columns: &Columns, cells: &[String], place: Place) -> Result<PublishedOffer, SkipReason> {
@@ -147,7 +187,7 @@ fn check(amount: Decimal, accelerator_text: Option<&str>, count: Option<Ratio<u3
 }
 
 /// The tables that the page draws itself from JSON within it.
-fn tables_in_json(page: &Page, document: &Html) -> Result<Vec<Table>, ScrapeError> {
+fn tables_in_json(page: &Page, document: &Html) -> Result<Vec<Option<Table>>, ScrapeError> {
     let mut tables = Vec::new();
     for script in document.select(&html::selector(r#"script[type="application/json"]"#)) {
         let text: String = script.text().collect();
@@ -168,17 +208,13 @@ fn tables_in_json(page: &Page, document: &Html) -> Result<Vec<Table>, ScrapeErro
 }
 
 /// A table in JSON: its parts are texts that hold JSON again, and its cells hold markup.
-fn table(page: &Page, fields: &Object<'_>) -> Result<Table, ScrapeError> {
-    let heading = fields.text("itemHeading")?;
+fn table(page: &Page, fields: &Object<'_>) -> Result<Option<Table>, ScrapeError> {
     let part = |name: &str| Ok::<_, ScrapeError>(within(page, fields.text(name)?.into_owned()));
-    let (columns, groups, data) = (part("itemTableColumns")?, part("itemTableRowGroups")?, part("itemTableData")?);
-    let mut headings = Vec::new();
-    let mut accessors = Vec::new();
-    for column in json::root(&columns)?.list()? {
-        let column = column.object()?;
-        headings.push(column.text("Heading")?.trim().to_owned());
-        accessors.push(column.text("accessor")?.into_owned());
-    }
+    // Only a table of prices has to have the form of one.
+    let Ok((headings, accessors)) = part("itemTableColumns").and_then(|columns| headings(&columns)) else { return Ok(None) };
+    let at = format!("table `{}`", fields.text("itemHeading").unwrap_or_default().trim());
+    let Some(columns) = columns(page, &at, &headings)? else { return Ok(None) };
+    let (groups, data) = (part("itemTableRowGroups")?, part("itemTableData")?);
     let mut labels = Vec::new();
     for group in json::root(&groups)?.list()? {
         let group = group.object()?;
@@ -196,7 +232,19 @@ fn table(page: &Page, fields: &Object<'_>) -> Result<Table, ScrapeError> {
         };
         rows.push(accessors.iter().map(cell).collect::<Result<Vec<_>, _>>()?);
     }
-    Ok(Table { at: format!("table `{}`", heading.trim()), headings, rows })
+    Ok(Some(Table { at, width: headings.len(), columns, rows }))
+}
+
+/// The headings of a table in JSON, and what its rows call their cells.
+fn headings(columns: &Page) -> Result<(Vec<String>, Vec<String>), ScrapeError> {
+    let mut headings = Vec::new();
+    let mut accessors = Vec::new();
+    for column in json::root(columns)?.list()? {
+        let column = column.object()?;
+        headings.push(column.text("Heading")?.trim().to_owned());
+        accessors.push(column.text("accessor")?.into_owned());
+    }
+    Ok((headings, accessors))
 }
 
 /// Text within a page, as a page of its own for the reader of JSON.
@@ -212,7 +260,7 @@ fn within(page: &Page, text: String) -> Page {
 }
 
 /// The tables that stand in the markup. A cell that spans rows stands in each of them.
-fn tables_in_markup(document: &Html) -> Vec<Table> {
+fn tables_in_markup(page: &Page, document: &Html) -> Result<Vec<Option<Table>>, ScrapeError> {
     let cell_selector = html::selector("th, td");
     let mut tables = Vec::new();
     for (number, table) in document.select(&html::selector("table")).enumerate() {
@@ -243,9 +291,11 @@ fn tables_in_markup(document: &Html) -> Vec<Table> {
             rows.push(cells);
         }
         let headings = if rows.is_empty() { Vec::new() } else { rows.remove(0) };
-        tables.push(Table { at: format!("table {}", number + 1), headings, rows });
+        let at = format!("table {}", number + 1);
+        let columns = columns(page, &at, &headings)?;
+        tables.push(columns.map(|columns| Table { at, width: headings.len(), columns, rows }));
     }
-    tables
+    Ok(tables)
 }
 
 fn span(cell: ElementRef<'_>) -> Option<usize> {

@@ -1,15 +1,16 @@
 //! The indexes: which lists there are tonight, and which there were.
 //!
 //! In: the index of offers, of regions, of savings plans or of versions. Out: the pages they lead to. Addresses are read
-//! from the indexes and never made up, but for the ending: beside each JSON file is a CSV of the same facts, a price a line.
+//! from the indexes and never made up, but for the ending: beside each JSON file is a CSV of the same facts, a price a line. Where the index
+//! lacks the address of one region among others, its newest list is asked for beside the index.
 
 use std::collections::BTreeMap;
 
 use chrono::NaiveDateTime;
 
-use super::{changed, places};
-use crate::contract::{Page, PageRequest, PastNight, SCOPE_INDEX, SCOPE_PART, ScrapeError};
-use crate::json::{self, Object, start_of};
+use super::{changed, places, plans};
+use crate::contract::{Page, PageRequest, PastNight, SCOPE_INDEX, ScrapeError};
+use crate::json::{self, Object, Value, start_of};
 use crate::manifest::Manifest;
 
 /// How the names of pages with prices begin.
@@ -31,18 +32,26 @@ pub(super) fn follow(page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
     }
     // Prices are listed as an object by region, savings plans as a list.
     let regions = document.field("regions")?;
+    let entries: Vec<(Option<String>, Value<'_>)> = match regions.list() {
+        Ok(list) => list.into_iter().map(|region| (None, region)).collect(),
+        Err(_) => regions.object()?.values().map(|(code, region)| (Some(code.to_owned()), region)).collect(),
+    };
     let mut requests = Vec::new();
-    if let Ok(list) = regions.list() {
-        for region in list {
-            requests.push(list_of(page, PLANS, &region.object()?, "versionUrl")?);
-        }
-    } else {
-        for (_, region) in regions.object()?.values() {
-            requests.push(list_of(page, PRICES, &region.object()?, "currentVersionUrl")?);
+    let mut odd = Vec::new();
+    for (code, region) in entries {
+        let kind = if code.is_some() { PRICES } else { PLANS };
+        match list_of(page, kind, &region) {
+            Ok(request) => requests.push(request),
+            Err(error) => odd.push((kind, code, region, error)),
         }
     }
     if requests.is_empty() {
-        return Err(ScrapeError::NothingFound { page: page.name.clone(), at: "/regions".to_owned() });
+        let nothing = ScrapeError::NothingFound { page: page.name.clone(), at: "/regions".to_owned() };
+        return Err(odd.into_iter().next().map_or(nothing, |(.., error)| error));
+    }
+    // A region that the index does not say the list of costs no other: its list is asked for where the newest one stands.
+    for (kind, code, region, error) in odd {
+        requests.push(newest_list_of(page, kind, code.as_deref(), &region).ok_or(error)?);
     }
     Ok(requests)
 }
@@ -67,16 +76,32 @@ fn offers(page: &Page, document: &Object<'_>) -> Result<Vec<PageRequest>, Scrape
     Ok(requests)
 }
 
-fn list_of(page: &Page, kind: &str, region: &Object<'_>, field: &str) -> Result<PageRequest, ScrapeError> {
+fn list_of(page: &Page, kind: &str, region: &Value<'_>) -> Result<PageRequest, ScrapeError> {
+    let region = region.object()?;
+    let field = if kind == PLANS { "versionUrl" } else { "currentVersionUrl" };
     let code = region.text("regionCode")?;
     let path = region.text(field)?;
     let at = format!("{}/{field}", region.place().at);
     let Some(stem) = path.strip_suffix("/index.json") else {
         return Err(changed(page, at, "the path of an `index.json`", start_of(&path)));
     };
-    let request = PageRequest::get(format!("{kind}{code}"), &*code, address(page, &at, &format!("{stem}/index.csv"))?);
+    let request = request(kind, &code, address(page, &at, &format!("{stem}/index.csv"))?);
     let is_version = stem.split('/').any(|part| part.len() == 14 && part.bytes().all(|byte| byte.is_ascii_digit()));
     Ok(if is_version { request.immutable() } else { request })
+}
+
+fn request(kind: &str, region: &str, url: String) -> PageRequest {
+    let scope = if kind == PLANS { plans::scope_of(region) } else { region.to_owned() };
+    PageRequest::get(format!("{kind}{region}"), scope, url)
+}
+
+/// The newest list of a region, which stands beside the index of regions: `…/current/us-east-1/index.csv`.
+fn newest_list_of(page: &Page, kind: &str, code: Option<&str>, region: &Value<'_>) -> Option<PageRequest> {
+    let stated = region.object().ok().and_then(|region| region.text("regionCode").ok());
+    let code = stated.as_deref().or(code)?;
+    let folder = page.url.strip_suffix("/region_index.json").filter(|folder| folder.ends_with("/current"))?;
+    let url = format!("{folder}/{code}/index.csv");
+    (region_in(&url).as_deref() == Some(code)).then(|| request(kind, code, url))
 }
 
 /// The address of a path on the host of the index that names it.
@@ -102,7 +127,7 @@ pub(super) fn versions() -> PageRequest {
 }
 
 /// The nights of earlier versions, oldest first: the prices of every region that is known. Local zones have come and gone,
-/// and savings plans, spot prices and Capacity Blocks keep no versions, so the scope of a page is that part of its region.
+/// and savings plans, spot prices and Capacity Blocks keep no versions and are other scopes.
 pub(super) fn history(index: &Page, manifest: &Manifest) -> Result<Vec<PastNight>, ScrapeError> {
     let document = json::document(index)?;
     let regions: Vec<&str> =
@@ -119,8 +144,7 @@ pub(super) fn history(index: &Page, manifest: &Manifest) -> Result<Vec<PastNight
         };
         let page = |region: &&str| {
             let url = address(index, &at, &format!("{stem}/{region}/index.csv"))?;
-            let scope = format!("{region}{SCOPE_PART}prices");
-            Ok::<_, ScrapeError>(PageRequest::get(format!("{PRICES}{region}"), scope, url).immutable())
+            Ok::<_, ScrapeError>(request(PRICES, region, url).immutable().if_there())
         };
         let pages = regions.iter().map(page).collect::<Result<_, _>>()?;
         let published_at = published_at.and_utc();

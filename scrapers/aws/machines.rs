@@ -23,8 +23,9 @@ pub(super) static HARDWARE: LazyLock<Hardware> =
 /// How the families of accelerated machines begin, before the number of their generation.
 const FAMILIES: [&str; 9] = ["p", "g", "gr", "dl", "inf", "trn", "cg", "u-p", "u-trn"];
 
-/// Families whose chips are no GPUs. What their rows say in the column `GPU` is not reliable.
-const NO_GPUS: [&str; 3] = ["dl", "inf", "trn"];
+/// Families whose chips are no GPUs, and UltraServers, which are several machines. What their rows say in the column `GPU`
+/// is not reliable.
+const NO_GPU_COLUMN: [&str; 4] = ["dl", "inf", "trn", "u-"];
 
 /// What a sieve looks for: the beginnings of accelerated families after the mark that opens a field. Later generations are
 /// among them, so that a new family is not lost.
@@ -68,8 +69,8 @@ pub(super) fn find(instance_type: &str, stated: Stated<'_>) -> Result<Found, Ski
         let machine = Machine { local_disk_gb: local_disk_gb(stated.storage), ..Machine::default() };
         (PublishedGpu::unknown(), machine)
     });
-    let is_gpu = !NO_GPUS.iter().any(|family| instance_type.starts_with(family));
-    if let Some(count) = gpu.count.filter(|count| is_gpu && count.is_integer())
+    let is_stated = !NO_GPU_COLUMN.iter().any(|family| instance_type.starts_with(family));
+    if let Some(count) = gpu.count.filter(|count| is_stated && count.is_integer())
         && let Ok(stated) = stated.gpus.parse::<u32>()
         && stated >= 1
         && count.to_integer() != stated
@@ -87,12 +88,14 @@ fn memory_gib(text: &str) -> Option<Decimal> {
     money::decimal(&text.strip_suffix(" GiB")?.replace(',', ""))
 }
 
-/// `8 x 1000 SSD` or `1 x 250 NVMe SSD` → the gigabytes of all disks.
+/// `8 x 1000 SSD` or `1 x 250 NVMe SSD` → the gigabytes of all disks. A size with a fraction is in terabytes, whatever the
+/// text calls it, and then the number is a rounded one: `8 x 1.9 NVMe SSD` has no figure here.
 fn local_disk_gb(text: &str) -> Option<Decimal> {
     let mut words = text.split(' ');
     let (disks, by, size) = (words.next()?, words.next()?, words.next()?);
     let is_ssd = words.next_back() == Some("SSD");
-    if by == "x" && is_ssd { money::decimal(disks)?.checked_mul(money::decimal(size)?) } else { None }
+    let size = money::decimal(size).filter(|size| size.is_integer())?;
+    if by == "x" && is_ssd { money::decimal(disks)?.checked_mul(size) } else { None }
 }
 
 /// An offer of a machine.
@@ -160,7 +163,7 @@ pub(super) fn drop_repeated(parsed: &mut Parsed) -> Result<(), ScrapeError> {
         if other == index {
             continue;
         }
-        if parsed.offers[other].price == offer.price {
+        if is_same_price(&parsed.offers[other].price, &offer.price) {
             fates[index] = Fate::Repeated;
         } else if offer.terms.pricing_model == PricingModel::OnDemand {
             let other = &parsed.offers[other];
@@ -194,6 +197,12 @@ pub(super) fn drop_repeated(parsed: &mut Parsed) -> Result<(), ScrapeError> {
         }
     }
     Ok(())
+}
+
+/// Whether two prices are the same, however they are printed.
+fn is_same_price(one: &PublishedPrice, other: &PublishedPrice) -> bool {
+    (one.amount, one.upfront_amount, &one.currency_code, one.unit, one.per)
+        == (other.amount, other.upfront_amount, &other.currency_code, other.unit, other.per)
 }
 
 /// What no two offers may share.

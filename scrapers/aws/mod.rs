@@ -13,7 +13,9 @@
 //! - Windows under the buyer's licence costs what Linux costs. It is left out: its price holds no Windows.
 //! - A reservation has a row by the hour and, unless it is without upfront payment, a row `Quantity` for the upfront fee.
 //! - Columns come and go: lists before 2021 have no region code, and older ones neither capacity nor market.
-//! - Local zones have lists of their own. Should a region's list repeat them, they are read from their own.
+//! - Zones are rows of their region's list, and have lists of their own beside it. Both are read, each row under its own code.
+//! - Savings plans are other files of another format. Those of a region are a scope of their own, `us-east-1@plans`, so that a
+//!   change of one format costs nothing of the other, and each rate is read by its own words, without the list of prices.
 //! - The spot feed gives the cheapest zone of each region, and `N/A*` where there is none.
 //! - Capacity Blocks stand in JSON within the page. UltraServers once had the rate of one accelerator in place of their own.
 //! - China is another partition with its own host and CNY; it is a site of its own here.
@@ -102,20 +104,14 @@ impl Scraper for Aws {
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
         let mut parsed = Parsed::default();
-        let mut machines = prices::Priced::default();
-        let mut plan_lists = Vec::new();
         for page in pages {
             match Kind::of(page)? {
-                Kind::Prices => prices::read(page, &mut machines, &mut parsed)?,
-                Kind::Plans => plan_lists.push(page),
+                Kind::Prices => prices::read(page, &mut parsed)?,
+                Kind::Plans => plans::read(page, &mut parsed)?,
                 Kind::Spot => spot::read(page, &mut parsed)?,
                 Kind::Blocks => blocks::read(page, &mut parsed)?,
                 Kind::Index => return Err(wrong_format(page, "a page with prices", "an index".to_owned())),
             }
-        }
-        // A savings plan names the SKU whose price it lowers, so the prices come first.
-        for page in plan_lists {
-            plans::read(page, &machines, &mut parsed)?;
         }
         machines::drop_repeated(&mut parsed)?;
         Ok(parsed)

@@ -46,6 +46,6 @@ pub(super) fn is_zone(region: &str) -> bool {
 }
 
 /// Whether one code is that of a zone of the other.
-pub(super) fn is_zone_of(zone: &str, region: &str) -> bool {
-    zone.strip_prefix(region).is_some_and(|rest| rest.starts_with('-'))
+pub(super) fn is_zone_of(zone: &[u8], region: &[u8]) -> bool {
+    zone.strip_prefix(region).is_some_and(|rest| rest.starts_with(b"-"))
 }

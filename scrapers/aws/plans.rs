@@ -1,18 +1,20 @@
 //! The savings plans of a region: hourly rates that replace a machine's own price for those who promise to spend.
 //!
-//! In: the CSV of one region, and the machines of its price list. Out: offers. A rate is taken only with the SKU that it
-//! lowers: what the rate is for stands there and not in the list of rates.
+//! In: the CSV of one region. Out: offers. A rate says itself what it is for: its machine type and region, and by usage and
+//! operation the tenancy and the system. A rate of any other use is none of ours.
 
 use std::sync::LazyLock;
 
 use chrono::DateTime;
 
 use super::lines::{HEAD_LINES, List};
-use super::machines;
-use super::prices::Priced;
+use super::machines::{self, Offered, Stated};
+use super::prices::{plain_operation, usage_kind};
 use super::reservations::upfront;
-use super::{MANIFEST, indexes};
-use crate::contract::{Page, Parsed, Place, PricingModel, PublishedOffer, ScrapeError, SkipReason};
+use super::{MANIFEST, indexes, places};
+use crate::contract::{
+    Page, Parsed, Place, PricingModel, PublishedOffer, SCOPE_ALL, SCOPE_PART, ScrapeError, SkipReason, Tenancy, Terms,
+};
 use crate::money;
 use crate::sieve::Sieve;
 
@@ -25,17 +27,21 @@ pub(super) static SIEVE: LazyLock<Sieve> = LazyLock::new(|| {
     Sieve::new(SIEVE_NAME, HEAD_LINES, &needles.iter().map(String::as_str).collect::<Vec<_>>())
 });
 
+/// The part of a region's scope that its savings plans are: their format may change without that of its prices.
+const PART: &str = "plans";
+
 /// Name of the offer in the list.
 const OFFER_CODE: &str = "AmazonComputeSavingsPlan";
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "RateCode",
     "Unit",
     "EffectiveDate",
     "DiscountedRate",
     "Currency",
-    "DiscountedSKU",
     "DiscountedServiceCode",
+    "DiscountedUsageType",
+    "DiscountedOperation",
     "PurchaseOption",
     "LeaseContractLength",
     "LeaseContractLengthUnit",
@@ -53,7 +59,12 @@ fn columns(list: &List<'_>) -> Result<Vec<(usize, usize)>, ScrapeError> {
     Ok(wanted)
 }
 
-/// The region of a list, told from its rates; none when it holds several.
+/// The scope of the savings plans of a region.
+pub(super) fn scope_of(region: &str) -> String {
+    format!("{region}{SCOPE_PART}{PART}")
+}
+
+/// The scope of a list, told from its rates; none when it holds several regions.
 pub(super) fn scope(page: &Page) -> Result<Option<String>, ScrapeError> {
     let list = List::open(page, OFFER_CODE)?;
     let columns = columns(&list)?;
@@ -69,11 +80,12 @@ pub(super) fn scope(page: &Page) -> Result<Option<String>, ScrapeError> {
         }
         region = Some(slots[REGION]);
     }
-    Ok(region.map(|region| String::from_utf8_lossy(region).into_owned()).or_else(|| indexes::region_in(&page.url)))
+    let region = region.map(|region| String::from_utf8_lossy(region).into_owned()).or_else(|| indexes::region_in(&page.url));
+    Ok(region.map(|region| scope_of(&region)))
 }
 
 /// Reads a list.
-pub(super) fn read(page: &Page, machines: &Priced, parsed: &mut Parsed) -> Result<(), ScrapeError> {
+pub(super) fn read(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     let list = List::open(page, OFFER_CODE)?;
     let columns = columns(&list)?;
     let is_read = |name: &str| COLUMNS.contains(&name) || name == "DiscountedInstanceType";
@@ -86,36 +98,62 @@ pub(super) fn read(page: &Page, machines: &Priced, parsed: &mut Parsed) -> Resul
         if !machines::is_accelerated(slots[INSTANCE_TYPE]) {
             continue;
         }
-        // Without the prices nothing says what a rate is for.
-        if !machines.has_list {
-            return Err(ScrapeError::PageMissing {
-                page: page.name.clone(),
-                at: row.place().at,
-                next: format!("{}{}", indexes::PRICES, page.scope),
-            });
-        }
         let mut texts = [""; WIDTH];
         for (text, slot) in texts.iter_mut().zip(slots) {
             *text = std::str::from_utf8(slot).map_err(|_| row.changed("UTF-8 text", "other bytes"))?;
         }
-        let sku = texts[5];
-        match machines.of(sku) {
-            None => parsed.leave_out("savings plan for another use of a machine"),
-            Some(base) => parsed.take(texts[INSTANCE_TYPE], row.place(), rate(&texts, base, row.place())),
-        }
+        parsed.take(texts[INSTANCE_TYPE], row.place(), rate(page, &texts, row.place()));
     }
     Ok(())
 }
 
-fn rate(texts: &[&str; WIDTH], base: &PublishedOffer, place: Place) -> Result<PublishedOffer, SkipReason> {
-    let [rate_code, unit, effective, rate, currency, _, service, purchase, length, length_unit, family, region, instance_type] =
-        *texts;
+fn rate(page: &Page, texts: &[&str; WIDTH], place: Place) -> Result<PublishedOffer, SkipReason> {
+    let [
+        rate_code,
+        unit,
+        effective,
+        rate,
+        currency,
+        service,
+        usage,
+        operation,
+        purchase,
+        length,
+        length_unit,
+        family,
+        region,
+        instance_type,
+    ] = *texts;
     let unknown = |what, word: &str| Err(SkipReason::UnknownWord { what, word: word.to_owned() });
     if service != "AmazonEC2" {
         return Err(SkipReason::OutOfScope("savings plan for another service"));
     }
-    if base.instance_type.as_deref() != Some(instance_type) || base.region.as_deref() != Some(region) {
-        return Err(SkipReason::Contradiction(format!("a rate for {instance_type} in {region} with the SKU of another machine")));
+    let tenancy = match usage_kind(usage) {
+        "BoxUsage" => Tenancy::Shared,
+        "DedicatedUsage" => Tenancy::Dedicated,
+        "UnusedBox" | "UnusedDed" | "Reservation" | "DedicatedRes" => {
+            return Err(SkipReason::OutOfScope("savings plan for a capacity reservation"));
+        }
+        "HostUsage" | "HostBoxUsage" => return Err(SkipReason::OutOfScope("savings plan for a dedicated host")),
+        _ => return Err(SkipReason::OutOfScope("savings plan for another usage")),
+    };
+    let Some(os) = plain_operation(operation) else {
+        return Err(SkipReason::OutOfScope("savings plan for another operation than running plain machines"));
+    };
+    let valid_from = DateTime::parse_from_rfc3339(effective).map_err(|_| SkipReason::FieldUnreadable {
+        field: "EffectiveDate".to_owned(),
+        expected: "a time with its zone",
+        found: format!("`{effective}`"),
+    })?;
+    if valid_from > page.observed_at {
+        return Err(SkipReason::OutOfScope("price announced for later"));
+    }
+    if usage.split_once(':').map(|(_, machine)| machine) != Some(instance_type) {
+        return Err(SkipReason::Contradiction(format!("a rate for {instance_type} of the usage {usage}")));
+    }
+    let own = page.scope.split(SCOPE_PART).next().unwrap_or(&page.scope);
+    if own != SCOPE_ALL && region != own && !places::is_zone_of(region.as_bytes(), own.as_bytes()) {
+        return Err(SkipReason::Contradiction(format!("a rate for `{region}` in the list of {own}")));
     }
     if unit != "Hrs" {
         return unknown("unit", unit);
@@ -130,23 +168,26 @@ fn rate(texts: &[&str; WIDTH], base: &PublishedOffer, place: Place) -> Result<Pu
         ("3", "year") => 36,
         _ => return unknown("term", &format!("{length} {length_unit}")),
     };
-    let valid_from = DateTime::parse_from_rfc3339(effective).map_err(|_| SkipReason::FieldUnreadable {
-        field: "EffectiveDate".to_owned(),
-        expected: "a time with its zone",
-        found: format!("`{effective}`"),
-    })?;
     let amount = money::decimal(rate).ok_or_else(|| SkipReason::PriceUnreadable { text: rate.to_owned() })?;
-    let mut offer = base.clone();
-    offer.sku = Some(rate_code.to_owned());
-    offer.terms.pricing_model = PricingModel::SavingsPlan;
-    offer.terms.commitment_months = Some(months);
-    offer.terms.upfront = Some(upfront(purchase)?);
-    offer.terms.plan = Some(plan.to_owned());
-    offer.terms.valid_from = Some(valid_from.to_utc());
-    offer.terms.min_billing_seconds = None;
-    offer.price.amount = money::positive(amount, rate)?;
-    offer.price.currency_code = money::currency_code(currency)?;
-    rate.clone_into(&mut offer.price.text);
-    offer.place = place;
-    Ok(offer)
+    let offered = Offered {
+        sku: rate_code.to_owned(),
+        instance_type: instance_type.to_owned(),
+        region: region.to_owned(),
+        found: machines::find(instance_type, Stated::default())?,
+        terms: Terms {
+            commitment_months: Some(months),
+            upfront: Some(upfront(purchase)?),
+            os,
+            plan: Some(plan.to_owned()),
+            tenancy: Some(tenancy),
+            valid_from: Some(valid_from.to_utc()),
+            ..Terms::of(PricingModel::SavingsPlan)
+        },
+        amount: money::positive(amount, rate)?,
+        upfront_amount: None,
+        currency_code: money::currency_code(currency)?,
+        text: rate.to_owned(),
+        place,
+    };
+    Ok(offered.into())
 }

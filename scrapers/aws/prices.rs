@@ -3,7 +3,6 @@
 //! In: the CSV of one region, or of all. Out: offers of accelerated machines under Linux and under Windows with its licence,
 //! shared and dedicated. A row is an offer only if every word that decides what it is for says so.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
@@ -14,7 +13,7 @@ use super::machines::{self, Found, Offered, Stated};
 use super::reservations::Reservations;
 use super::{MANIFEST, places};
 use crate::contract::{
-    Os, Page, Parsed, Place, PricingModel, PublishedOffer, SCOPE_ALL, SCOPE_PART, ScrapeError, SkipReason, Tenancy, Terms,
+    Os, Page, Parsed, Place, PricingModel, PublishedOffer, SCOPE_ALL, ScrapeError, SkipReason, Tenancy, Terms,
 };
 use crate::money;
 use crate::sieve::Sieve;
@@ -96,21 +95,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Machines whose own price was read, by SKU: the ones that a savings plan may lower.
-#[derive(Default)]
-pub(super) struct Priced {
-    by_sku: HashMap<String, PublishedOffer>,
-    /// Whether a list of prices was among the pages.
-    pub has_list: bool,
-}
-
-impl Priced {
-    /// The on-demand offer of a SKU.
-    pub fn of(&self, sku: &str) -> Option<&PublishedOffer> {
-        self.by_sku.get(sku)
-    }
-}
-
 /// Where the columns of a list stand, in two parts: the first decides for most rows that they are not ours.
 struct Columns {
     early: Vec<(usize, usize)>,
@@ -143,7 +127,7 @@ impl Columns {
     }
 }
 
-/// The region of a list, told from its rows; none when it holds several.
+/// The region of a list, told from its rows, of which some may be of its zones; none when it holds several regions.
 pub(super) fn scope(page: &Page) -> Result<Option<String>, ScrapeError> {
     let list = List::open(page, OFFER_CODE)?;
     let columns = Columns::of(&list)?;
@@ -157,23 +141,22 @@ pub(super) fn scope(page: &Page) -> Result<Option<String>, ScrapeError> {
         }
         row.fill(&columns.late, &mut slots)?;
         let found = slots[Slot::Region as usize];
-        if region.is_some_and(|region| region != found) {
-            return Ok(None);
-        }
-        region = Some(found);
+        region = match region {
+            Some(known) if places::is_zone_of(found, known) => Some(known),
+            Some(known) if known != found && !places::is_zone_of(known, found) => return Ok(None),
+            _ => Some(found),
+        };
     }
     Ok(region.map(|region| String::from_utf8_lossy(region).into_owned()).or_else(|| super::indexes::region_in(&page.url)))
 }
 
 /// Reads a list.
-pub(super) fn read(page: &Page, machines: &mut Priced, parsed: &mut Parsed) -> Result<(), ScrapeError> {
+pub(super) fn read(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     let list = List::open(page, OFFER_CODE)?;
     let columns = Columns::of(&list)?;
-    machines.has_list = true;
     let is_unread = |name: &&&str| !COLUMNS.contains(*name) && !MANIFEST.ignored_fields.iter().any(|known| known == **name);
     parsed.unread_fields.extend(list.columns().iter().filter(is_unread).map(|name| (*name).to_owned()));
-    let scope = page.scope.split(SCOPE_PART).next().unwrap_or(&page.scope);
-    let reader = Reader { scope, today: page.observed_at.date_naive(), has_region: columns.has_region };
+    let reader = Reader { scope: &page.scope, today: page.observed_at.date_naive(), has_region: columns.has_region };
     let mut reservations = Reservations::default();
     // The columns of the product are the same in all rows of a SKU, which come one after the other: a product is read once,
     // whether it was turned away or not. The last line is always read, for it shows whether the list was cut off.
@@ -200,7 +183,7 @@ pub(super) fn read(page: &Page, machines: &mut Priced, parsed: &mut Parsed) -> R
             if row.is_last {
                 row.end()?;
             }
-            reader.take(&row, &fields, known, machines, &mut reservations, parsed);
+            reader.take(&row, &fields, known, &mut reservations, parsed);
             continue;
         }
         row.fill(&columns.early, &mut fields.0)?;
@@ -221,7 +204,7 @@ pub(super) fn read(page: &Page, machines: &mut Priced, parsed: &mut Parsed) -> R
         };
         match known {
             Ok(known) => {
-                reader.take(&row, &fields, &known, machines, &mut reservations, parsed);
+                reader.take(&row, &fields, &known, &mut reservations, parsed);
                 product = Some(known);
             }
             Err(reason) => {
@@ -283,10 +266,7 @@ impl<'a> Reader<'a> {
             Ok(region) => region,
             Err(reason) => return Ok(Err(reason)),
         };
-        if self.scope != SCOPE_ALL && region != self.scope {
-            if places::is_zone_of(region, self.scope) {
-                return Ok(Err(SkipReason::OutOfScope("row of a zone, which has a list of its own")));
-            }
+        if self.scope != SCOPE_ALL && region != self.scope && !places::is_zone_of(region.as_bytes(), self.scope.as_bytes()) {
             return Err(row.changed(format!("rows of the region `{}`", self.scope), format!("`{region}`")));
         }
         Ok(product(fields, region))
@@ -303,7 +283,7 @@ impl<'a> Reader<'a> {
         }
         match fields.bytes(Slot::LocationType) {
             b"AWS Region" => Ok(self.scope),
-            _ => Err(SkipReason::OutOfScope("row of a zone, which has a list of its own")),
+            _ => Err(SkipReason::OutOfScope("row of a zone that the list does not name")),
         }
     }
 
@@ -313,7 +293,6 @@ impl<'a> Reader<'a> {
         row: &Row<'a>,
         fields: &Fields<'a>,
         product: &Product<'a>,
-        machines: &mut Priced,
         reservations: &mut Reservations<'a>,
         parsed: &mut Parsed,
     ) {
@@ -324,10 +303,7 @@ impl<'a> Reader<'a> {
         });
         match outcome {
             Ok(None) => {}
-            Ok(Some(offer)) => {
-                machines.by_sku.insert(String::from_utf8_lossy(product.sku).into_owned(), offer.clone());
-                parsed.offers.push(offer);
-            }
+            Ok(Some(offer)) => parsed.offers.push(offer),
             Err(reason) => parsed.take(product.instance_type, row.place(), Err(reason)),
         }
     }
@@ -392,24 +368,35 @@ fn product<'a>(fields: &Fields<'a>, region: &'a str) -> Result<Product<'a>, Skip
     Ok(Product { sku: fields.bytes(Slot::Sku), instance_type, region, os, tenancy, found })
 }
 
-/// The usage says once more what the price is for: `USW2-BoxUsage:p5.48xlarge`. Its region is not to be trusted.
+/// The usage says once more what the price is for.
 fn usage(fields: &Fields<'_>, tenancy: Tenancy, os: Os) -> Result<(), SkipReason> {
-    let usage = fields.text(Slot::Usage)?;
-    let kind = usage.split(':').next().unwrap_or(usage);
-    let kind = kind.rsplit('-').next().unwrap_or(kind);
-    match (kind, tenancy) {
+    match (usage_kind(fields.text(Slot::Usage)?), tenancy) {
         ("BoxUsage", Tenancy::Shared) | ("DedicatedUsage", Tenancy::Dedicated) => {}
         ("UnusedBox" | "Reservation" | "DedicatedRes" | "UnusedDed", _) => {
             return Err(SkipReason::OutOfScope("capacity reservation"));
         }
         _ => return Err(fields.word(Slot::Usage, "usage type")),
     }
-    let operation = fields.bytes(Slot::Operation);
-    let is_plain = match os {
-        Os::Linux => operation == b"RunInstances",
-        Os::Windows => operation == b"RunInstances:0002",
-    };
-    if is_plain { Ok(()) } else { Err(SkipReason::OutOfScope("another operation than running plain machines")) }
+    if plain_operation(fields.text(Slot::Operation)?) == Some(os) {
+        Ok(())
+    } else {
+        Err(SkipReason::OutOfScope("another operation than running plain machines"))
+    }
+}
+
+/// `USW2-BoxUsage:p5.48xlarge` → `BoxUsage`. The region before it is not to be trusted.
+pub(super) fn usage_kind(usage: &str) -> &str {
+    let kind = usage.split(':').next().unwrap_or(usage);
+    kind.rsplit('-').next().unwrap_or(kind)
+}
+
+/// The system of an operation that runs machines without any other software.
+pub(super) fn plain_operation(operation: &str) -> Option<Os> {
+    match operation {
+        "RunInstances" => Some(Os::Linux),
+        "RunInstances:0002" => Some(Os::Windows),
+        _ => None,
+    }
 }
 
 pub(super) fn amount(fields: &Fields<'_>) -> Result<Decimal, SkipReason> {

@@ -1,7 +1,7 @@
 //! Reservations, whose hourly price and upfront fee are two rows.
 //!
 //! In: rows of products that are machines to use. Out: an offer for each reservation, with both parts. Never one part alone:
-//! a reservation that is paid upfront would cost nothing.
+//! a reservation that is paid upfront would cost nothing. Never one of two rows that contradict each other.
 
 use std::collections::HashMap;
 
@@ -27,6 +27,8 @@ struct Reservation<'a> {
     upfront: Upfront,
     hourly: Option<(Decimal, &'a str)>,
     fee: Option<(Decimal, &'a str)>,
+    /// Whether two of its rows contradict each other: then neither is safe.
+    broken: bool,
 }
 
 impl<'a> Reservations<'a> {
@@ -50,6 +52,7 @@ impl<'a> Reservations<'a> {
         let reservation = &mut self.all[index];
         let terms = [Slot::Lease, Slot::Purchase, Slot::Class, Slot::Currency];
         if terms.iter().any(|slot| reservation.fields.bytes(*slot) != fields.bytes(*slot)) {
+            reservation.broken = true;
             return Err(SkipReason::Contradiction("two rows of one reservation differ in their terms".to_owned()));
         }
         let slot = match fields.bytes(Slot::Unit) {
@@ -59,6 +62,7 @@ impl<'a> Reservations<'a> {
         };
         match slot.replace(part) {
             Some(other) if other.0 != part.0 => {
+                reservation.broken = true;
                 Err(SkipReason::Contradiction(format!("the same part of a reservation at {} and {}", other.1, part.1)))
             }
             _ => Ok(()),
@@ -94,11 +98,14 @@ impl<'a> Reservation<'a> {
         };
         let terms = Terms { commitment_months: Some(months), upfront: Some(upfront), plan, ..Terms::of(PricingModel::Reserved) };
         let offer = offer(fields, product, valid_from, terms, place)?;
-        Ok(Self { fields: *fields, offer, upfront, hourly: None, fee: None })
+        Ok(Self { fields: *fields, offer, upfront, hourly: None, fee: None, broken: false })
     }
 
     /// Both parts together: a reservation that is paid upfront costs nothing by the hour, and only that one may.
     fn offer(mut self) -> Result<PublishedOffer, SkipReason> {
+        if self.broken {
+            return Err(SkipReason::Contradiction("another row of the reservation contradicts it".to_owned()));
+        }
         let missing = |unit: &str| SkipReason::FieldMissing { field: unit.to_owned() };
         let (hourly, hourly_text) = self.hourly.ok_or_else(|| missing("Hrs"))?;
         if self.upfront != Upfront::All {

@@ -1,5 +1,6 @@
 //! Every trap of the source, the sieve, the indexes, and the full-size list where it can be made.
 
+mod blocks;
 mod bulk;
 mod traps;
 
@@ -92,7 +93,7 @@ fn the_index_of_offers_leads_to_regions_and_savings_plans_of_its_partition() {
         urls("savings"),
         [entry(
             "plans-us-east-1",
-            "us-east-1",
+            "us-east-1@plans",
             format!("{host}/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/20260831184447/us-east-1/index.csv"),
             true
         )]
@@ -118,6 +119,35 @@ fn an_index_that_leads_elsewhere_or_nowhere_is_refused() {
     for page in recording("2026-09-02").pages.iter().filter(|page| page.scope != SCOPE_INDEX) {
         assert_eq!(Aws.follow(page), Ok(Vec::new()), "{}", page.name);
     }
+}
+
+#[test]
+fn an_index_that_lacks_the_address_of_one_list_leads_to_the_newest() {
+    let host = "https://pricing.us-east-1.amazonaws.com";
+    let follow = |name: &str, from: &str, to: &str| {
+        let page = changed_page("2026-09-02", name, |text| {
+            let other = r#"{"regionCode": "eu-west-1", "versionUrl": "/savingsPlan/20260831184447/eu-west-1/index.json"},"#;
+            text.replacen("\"regions\": [", &format!("\"regions\": [{other}"), 1).replacen(from, to, 1)
+        });
+        Aws.follow(&page).map_err(|error| error.code())
+    };
+    let prices = follow("regions", "currentVersionUrl", "currentVersionURL").expect("the index reads");
+    let odd = PageRequest::get(
+        "prices-us-east-1",
+        "us-east-1",
+        format!("{host}/offers/v1.0/aws/AmazonEC2/current/us-east-1/index.csv"),
+    );
+    assert_eq!((prices.len(), prices.last()), (5, Some(&odd)));
+    assert!(prices[..4].iter().all(|request| request.is_immutable));
+    let plans = follow("savings", "/us-east-1/index.json", "/us-east-1/index.parquet").expect("the index reads");
+    let odd = PageRequest::get(
+        "plans-us-east-1",
+        "us-east-1@plans",
+        format!("{host}/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/current/us-east-1/index.csv"),
+    );
+    assert_eq!((plans.len(), plans.last()), (2, Some(&odd)));
+    // A list without an address and without a region may be any.
+    assert_eq!(follow("savings", "\"regionCode\": \"us-east-1\"", "\"region\": \"us-east-1\""), Err("shape_changed"));
 }
 
 #[test]
@@ -180,10 +210,15 @@ fn the_index_of_versions_names_the_nights_oldest_first() {
     assert!(nights.is_sorted_by_key(|night| night.published_at));
     assert_eq!(nights[0].published_at.to_string(), "2015-12-09 14:45:27 UTC");
     let newest = nights.last().expect("110 nights");
-    let first = newest.pages.iter().find(|page| page.scope == "us-east-1@prices").expect("a known region");
+    let first = newest.pages.iter().find(|page| page.scope == "us-east-1").expect("a known region");
     assert_eq!(first.name, "prices-us-east-1");
     assert_eq!(first.url, "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/20250912225308/us-east-1/index.csv");
-    assert!(newest.pages.iter().all(|page| page.is_immutable && !page.scope.starts_with("cn-") && !places::is_zone(&page.scope)));
+    assert!(
+        newest.pages.iter().all(|page| page.is_immutable
+            && page.may_be_missing
+            && !page.scope.starts_with("cn-")
+            && !places::is_zone(&page.scope))
+    );
     assert_eq!(newest.pages.len(), 36);
 }
 

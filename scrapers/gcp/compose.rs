@@ -97,7 +97,7 @@ fn machines_of(index: &Rates<'_>, card: Card, rate: &Rate, region: &str, parsed:
     let plan = rate.plan;
     let mut skipped = BTreeMap::new();
     for (family, shapes) in machines::families().filter(|(family, _)| family.card == card) {
-        for shape in shapes {
+        for shape in shapes.iter().filter(|shape| shape.is_known_to_be_sold()) {
             match sum(index, family, shape, plan, region) {
                 Ok((sum, place)) => parsed.offers.push(offer(&sum, shape, plan, region, place)),
                 // What is wrong with one machine is wrong with all of its family, so it is told once.

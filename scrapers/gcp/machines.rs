@@ -130,7 +130,11 @@ const N1_STANDARD: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 96];
 const LISTED_NOT_SOLD: [&str; 6] =
     ["a3-highgpu-1g", "a3-highgpu-2g", "a3-highgpu-4g", "a3-ultragpu-8g", "a3-ultragpu-8g-nolssd", "a4-highgpu-8g"];
 
-/// Flag of an on-demand price of such a machine: a list price and no sign that it can be had.
+/// Machines that exist and of which nobody says where they are sold. The catalog names parts only, and theirs are those of
+/// the sizes that are sold, so a sum for these would be made up.
+const NOT_KNOWN_TO_BE_SOLD: [&str; 3] = ["a3-edgegpu-8g", "a3-edgegpu-8g-nolssd", "a3-ultragpu-8g-nolssd"];
+
+/// Flag of an on-demand price of what is not sold so: a list price and no sign that it can be had.
 pub(super) const ON_DEMAND_LISTED: &str = "on_demand_listed";
 
 static SHAPES: LazyLock<Vec<Vec<Shape>>> = LazyLock::new(|| FAMILIES.iter().map(shapes_of).collect());
@@ -138,6 +142,13 @@ static SHAPES: LazyLock<Vec<Vec<Shape>>> = LazyLock::new(|| FAMILIES.iter().map(
 /// Every family with its machines.
 pub(super) fn families() -> impl Iterator<Item = (&'static Family, &'static [Shape])> {
     FAMILIES.iter().zip(SHAPES.iter().map(Vec::as_slice))
+}
+
+impl Shape {
+    /// Whether a region with prices of all its parts has the machine too, as far as anybody knows.
+    pub fn is_known_to_be_sold(&self) -> bool {
+        !NOT_KNOWN_TO_BE_SOLD.contains(&self.name.as_str())
+    }
 }
 
 /// What a machine has; machines with attached cards are not among these.

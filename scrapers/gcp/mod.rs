@@ -18,6 +18,8 @@
 //! - One SKU is for several regions, and a region may have two SKUs for one part: its own goes before a wider one.
 //! - `effectiveTime` is when the catalog was made and not since when a price holds: all SKUs of a capture of 2023-03-24 have
 //!   the same moment. So no offer says since when it holds.
+//! - Machines of which nobody says where they are sold (`a3-edgegpu-8g`, the sizes without disks) are in the hardware table,
+//!   and no sum is made for them.
 //! - A wrong service answers 200 with an empty list.
 //! - The catalog lists prices where a machine is not sold, and on demand what is sold in other ways only.
 
@@ -26,6 +28,7 @@ mod compose;
 mod cut;
 mod machines;
 mod page;
+mod region;
 mod skus;
 #[cfg(test)]
 mod tests;
@@ -60,8 +63,8 @@ impl Scraper for Gcp {
     }
 
     fn scope(&self, page: &Page) -> Result<Option<String>, ScrapeError> {
-        // The page for people is of one region, so a night without a key says nothing of the others.
-        Ok(Some(if page::is_page(page)? { page::REGION } else { SCOPE_ALL }.to_owned()))
+        // The page for people has less of one region, so a night without a key says nothing of the rest.
+        Ok(Some(if page::is_page(page)? { page::SCOPE } else { SCOPE_ALL }.to_owned()))
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

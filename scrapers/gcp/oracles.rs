@@ -439,23 +439,28 @@ fn hardware() -> Option<Comparison> {
     for offer in offers(&skus, "2026-07-30") {
         ours.insert(offer.instance_type.clone().unwrap_or_default(), offer);
     }
+    // No price is made for these, so their hardware is that of the table, which has no disks.
+    let known = gpuledger_scrapers::find("gcp").expect("gcp is registered").machines();
     let servers: Vec<serde_json::Value> = serde_json::from_str(&unpacked(&shared(HARDWARE))).expect("the file reads");
     for server in servers.iter().filter(|server| server["vendor_id"] == "gcp") {
         let name = server["api_reference"].as_str().expect("a name");
-        let Some(offer) = ours.get(name) else {
+        let offer = ours.get(name).map(|offer| (&offer.gpu, &offer.machine));
+        let Some((gpu, machine)) =
+            offer.or_else(|| known.iter().find(|known| known.instance_type == name).map(|known| (&known.gpu, &known.machine)))
+        else {
             comparison.differ("TPUs are out of scope", name);
             continue;
         };
         let number = |field: &str| decimal(&server[field].to_string()).unwrap_or_default();
         let gib = Decimal::new(1_073_741_824, 9);
-        let disk = offer.machine.local_disk_gb.map_or(Decimal::ZERO, |disk| (disk / gib).round_dp(6));
+        let disk = machine.local_disk_gb.map_or(Decimal::ZERO, |disk| (disk / gib).round_dp(6));
         let facts = [
-            ("vcpus", offer.machine.vcpus.unwrap_or_default()),
-            ("memory_amount", offer.machine.system_memory_gib.unwrap_or_default() * Decimal::from(1024)),
-            ("gpu_count", offer.gpu.count.map_or(Decimal::ZERO, |count| Decimal::from(count.to_integer()))),
+            ("vcpus", machine.vcpus.unwrap_or_default()),
+            ("memory_amount", machine.system_memory_gib.unwrap_or_default() * Decimal::from(1024)),
+            ("gpu_count", gpu.count.map_or(Decimal::ZERO, |count| Decimal::from(count.to_integer()))),
             ("storage_size", disk),
         ];
-        for (field, value) in facts {
+        for (field, value) in facts.into_iter().filter(|(field, _)| offer.is_some() || *field != "storage_size") {
             match (field, number(field)) {
                 (_, theirs) if theirs == value => comparison.agree(),
                 ("storage_size", theirs) if theirs.is_zero() && name == "a4-highgpu-8g" => comparison

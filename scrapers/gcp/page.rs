@@ -9,6 +9,7 @@ use rust_decimal::Decimal;
 use scraper::{ElementRef, Html};
 
 use super::machines;
+use super::region;
 use super::words::Plan;
 use crate::contract::{
     Machine, Page, Parsed, Place, PriceUnit, PricingModel, PublishedGpu, PublishedOffer, ScrapeError, SkipReason, Skipped, Terms,
@@ -20,8 +21,11 @@ use crate::money::{self, NumberFormat};
 /// The region that the page shows before anybody chooses another.
 pub(super) const REGION: &str = "us-central1";
 
-/// How the page names it.
-const REGION_LABEL: &str = "Iowa (us-central1)";
+/// What the page has of the region: less than the catalog, so that a night of the page says nothing of the rest.
+pub(super) const SCOPE: &str = "us-central1@page";
+
+/// By which a price by the month, beside one by the hour, is held against it. It may be 1 % off, and no more.
+const HOURS_PER_MONTH: Decimal = Decimal::from_parts(730, 0, 0, false, 0);
 
 /// Columns that are known and hold no price: the hardware is in our own table.
 const OTHER_COLUMNS: [&str; 6] = ["gpu", "gpus", "gpu type", "gpu model", "gpu memory", "region"];
@@ -51,27 +55,45 @@ pub(super) fn parse(page: &Page) -> Result<Parsed, ScrapeError> {
     let mut parsed = Parsed::default();
     let mut printed = Printed::new();
     let mut rows_found = 0;
+    let mut without_prices = None;
     for (index, table) in document.select(&html::selector("table")).enumerate() {
+        // The region is read from what is shown, so a table that is not shown may be of another.
+        let mut around = table.ancestors().filter_map(ElementRef::wrap).chain([table]);
+        if around.any(|element| html::visible_text(element).is_empty()) {
+            parsed.leave_out("a table that is not shown");
+            continue;
+        }
         let rows: Vec<Vec<String>> = table.select(&html::selector("tr")).map(cells).collect();
-        let Some((headings, rows)) = rows.split_first() else { continue };
-        let columns: Vec<Column> = headings.iter().map(|heading| column(heading)).collect();
-        if !columns.contains(&Column::Machine) {
-            for _ in rows.iter().filter(|_| headings.iter().any(|heading| heading.to_lowercase().starts_with("gpu price"))) {
+        if !rows.iter().any(|row| is_heading(row)) {
+            let is_of_gpus = |row: &Vec<String>| row.iter().any(|heading| heading.to_lowercase().starts_with("gpu price"));
+            for _ in rows.iter().skip_while(|row| !is_of_gpus(row)).skip(1) {
                 parsed.leave_out("a GPU without the machine that it is attached to");
             }
             continue;
         }
-        let unknown = headings.iter().zip(&columns).filter(|(_, column)| **column == Column::Unknown);
-        parsed.unread_fields.extend(unknown.map(|(heading, _)| heading.clone()));
-        if !columns.iter().any(|column| matches!(column, Column::Price(_))) {
-            let found = format!("`{}`", headings.join("`, `"));
-            return Err(changed(page, &format!("table {}", index + 1), "a column of prices", found));
+        // Rows above the headings only group columns, and a table may have headings again further down.
+        let (mut headings, mut columns, mut number) = (Vec::new(), Vec::new(), 0);
+        for row in rows.iter().skip_while(|row| !is_heading(row)) {
+            if is_heading(row) {
+                headings = row.iter().map(|heading| unmarked(heading).to_owned()).collect();
+                columns = headings.iter().map(|heading| column(heading)).collect();
+                let unknown = headings.iter().zip(&columns).filter(|(_, column)| **column == Column::Unknown);
+                parsed.unread_fields.extend(unknown.map(|(heading, _)| heading.clone()));
+                continue;
+            }
+            number += 1;
+            if columns.iter().any(|column| matches!(column, Column::Price(_))) {
+                rows_found += 1;
+                let at = format!("table {}, row {number}", index + 1);
+                read_row(page, &at, &headings, &columns, row, &mut printed, &mut parsed);
+            } else {
+                without_prices.get_or_insert_with(|| (index + 1, format!("`{}`", headings.join("`, `"))));
+                parsed.leave_out("a machine in a table without a known column of prices");
+            }
         }
-        rows_found += rows.len();
-        for (row, cells) in rows.iter().enumerate() {
-            let at = format!("table {}, row {}", index + 1, row + 1);
-            read_row(page, &at, headings, &columns, cells, &mut printed, &mut parsed);
-        }
+    }
+    if let Some((number, headings)) = without_prices.filter(|_| rows_found == 0) {
+        return Err(changed(page, &format!("table {number}"), "a column of prices", headings));
     }
     if rows_found == 0 {
         return Err(ScrapeError::NothingFound { page: page.name.clone(), at: "a table with `Machine type`".to_owned() });
@@ -89,14 +111,32 @@ fn check_whole(page: &Page, document: &Html) -> Result<(), ScrapeError> {
     if document.select(&html::selector("table")).next().is_none() {
         return Err(ScrapeError::NothingFound { page: page.name.clone(), at: "`table`".to_owned() });
     }
-    if !html::visible_text(document.root_element()).contains(REGION_LABEL) {
-        return Err(changed(page, "the region", &format!("`{REGION_LABEL}`"), "no such words".to_owned()));
-    }
-    Ok(())
+    region::check(document, REGION).map_err(|found| changed(page, "the region", &format!("`{REGION}` as the chosen one"), found))
 }
 
+/// The cells of a row. A footnote's mark stands apart in brackets, so that its digits never join a name or an amount.
 fn cells(row: ElementRef<'_>) -> Vec<String> {
-    row.select(&html::selector("th, td")).map(html::visible_text).collect()
+    let mark = |element: ElementRef<'_>| (element.value().name() == "sup").then(|| format!(" [{}]", html::visible_text(element)));
+    let text = |cell| {
+        let mut words = String::new();
+        if !html::visible_text(cell).is_empty() {
+            region::seen(cell, &mut words, &mark);
+        }
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    row.select(&html::selector("th, td")).map(text).collect()
+}
+
+/// A text without the marks of footnotes behind it.
+fn unmarked(text: &str) -> &str {
+    match text.rsplit_once(" [") {
+        Some((before, mark)) if mark.ends_with(']') => unmarked(before),
+        _ => text,
+    }
+}
+
+fn is_heading(row: &[String]) -> bool {
+    row.iter().any(|heading| column(unmarked(heading)) == Column::Machine)
 }
 
 fn column(heading: &str) -> Column {
@@ -149,14 +189,15 @@ fn read_row(
 ) {
     let place = |what: &str| Place { page: page.name.clone(), at: format!("{at}, `{what}`") };
     let cell = |wanted: &Column| columns.iter().zip(cells).find(|(column, _)| *column == wanted).map(|(_, text)| text.as_str());
-    let name = cell(&Column::Machine).unwrap_or_default();
+    let name = unmarked(cell(&Column::Machine).unwrap_or_default());
     if cells.len() != columns.len() {
         let reason = SkipReason::Contradiction(format!("{} cells under {} headings", cells.len(), columns.len()));
         parsed.take(name, place("Machine type"), Err(reason));
         return;
     }
     // Machines with accelerators are the series A and G.
-    if !name.starts_with(['a', 'g']) || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
+    let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if !name.starts_with(['a', 'g']) || !is_plain || is_known_with_digits(name) {
         let reason = SkipReason::UnknownWord { what: "machine type", word: name.to_owned() };
         parsed.take(name, place("Machine type"), Err(reason));
         return;
@@ -167,7 +208,7 @@ fn read_row(
     };
     for ((heading, column), text) in headings.iter().zip(columns).zip(cells) {
         let Column::Price(terms) = column else { continue };
-        if text == "N/A" {
+        if unmarked(text) == "N/A" {
             parsed.leave_out("not sold on these terms");
             continue;
         }
@@ -187,6 +228,12 @@ fn read_row(
             Err(reason) => parsed.take(format!("{name}, {heading}"), place(heading), Err(reason)),
         }
     }
+}
+
+/// Whether an unknown name is a known one with digits behind it, which is how a footnote's mark may come out.
+fn is_known_with_digits(name: &str) -> bool {
+    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    machines::hardware(name).is_none() && (1..=digits).any(|cut| machines::hardware(&name[..name.len() - cut]).is_some())
 }
 
 /// Our own table's hardware, held against what the row says of the machine's cores; or what the row says and nothing else.
@@ -227,18 +274,24 @@ fn price(text: &str) -> Result<(Decimal, PriceUnit), SkipReason> {
 fn settle(printed: Printed, parsed: &mut Parsed) {
     let mut offers = Vec::new();
     for mut same in printed.into_values() {
-        if same.iter().any(|(_, offer)| offer.price.unit == PriceUnit::Hour) {
+        let of_unit = |unit| same.iter().filter(move |(_, offer)| offer.price.unit == unit).map(|(_, offer)| offer.price.amount);
+        let is_month_of = |month: Decimal, hour: Decimal| {
+            (month - hour * HOURS_PER_MONTH).abs() * Decimal::ONE_HUNDRED <= hour * HOURS_PER_MONTH
+        };
+        let is_one_price = of_unit(PriceUnit::Hour).all(|hour| of_unit(PriceUnit::Month).all(|month| is_month_of(month, hour)));
+        if is_one_price && of_unit(PriceUnit::Hour).next().is_some() {
             let before = same.len();
             same.retain(|(_, offer)| offer.price.unit == PriceUnit::Hour);
             (same.len()..before).for_each(|_| parsed.leave_out("the same price by the month"));
         }
-        let amounts: BTreeSet<String> = same.iter().map(|(_, offer)| offer.price.amount.to_string()).collect();
-        if amounts.len() == 1 {
+        let amounts: BTreeSet<Decimal> = same.iter().map(|(_, offer)| offer.price.amount).collect();
+        if is_one_price && amounts.len() == 1 {
             (1..same.len()).for_each(|_| parsed.leave_out("a price that came before"));
             offers.extend(same.into_iter().take(1));
             continue;
         }
-        let printed = amounts.into_iter().collect::<Vec<_>>().join(" and ");
+        let texts: BTreeSet<&str> = same.iter().map(|(_, offer)| offer.price.text.as_str()).collect();
+        let printed = texts.into_iter().collect::<Vec<_>>().join(" and ");
         parsed.skipped.extend(same.into_iter().map(|(_, offer)| Skipped {
             label: offer.instance_type.unwrap_or_default(),
             reason: SkipReason::Contradiction(format!("printed as {printed}")),

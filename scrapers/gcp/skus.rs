@@ -105,10 +105,13 @@ pub(super) fn read(
 }
 
 /// `us-central1` is a region; `us`, `nam4` and `global` are not.
-fn is_region(name: &str) -> bool {
+pub(super) fn is_region(name: &str) -> bool {
     let area = name.trim_end_matches(|c: char| c.is_ascii_digit());
     area.len() < name.len() && area.contains('-') && area.chars().all(|c| c.is_ascii_lowercase() || c == '-')
 }
+
+/// How far a clock may be behind the catalog's. A price of tomorrow is announced and does not hold yet.
+const CLOCK_BEHIND: TimeDelta = TimeDelta::minutes(15);
 
 /// The last price that holds. The list is in order of time and may end with one that is announced. The time of the price
 /// that holds is that of the answer itself, so a clock that is a little behind must not make it a later one.
@@ -122,7 +125,7 @@ fn current<'a>(sku: &Object<'a>, observed_at: DateTime<Utc>) -> Result<Object<'a
             expected: "a time",
             found: from.clone().into_owned(),
         })?;
-        if at <= observed_at + TimeDelta::days(1) {
+        if at <= observed_at + CLOCK_BEHIND {
             current = Some(info);
         }
     }

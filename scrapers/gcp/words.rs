@@ -209,7 +209,9 @@ fn plan(description: &str) -> Result<(&str, Plan), SkipReason> {
     } else {
         (description, Plan::OnDemand)
     };
-    let end = thing_and_place.find(" running in ").or_else(|| thing_and_place.rfind(" in ")).unwrap_or(thing_and_place.len());
+    // Commitments for disks are written both ways: `Local SSD in Iowa` and `Local SSD In Iowa`.
+    let in_place = || thing_and_place.rfind(" in ").max(thing_and_place.rfind(" In "));
+    let end = thing_and_place.find(" running in ").or_else(in_place).unwrap_or(thing_and_place.len());
     thing(&thing_and_place[..end], &thing_and_place[end..], plan).ok_or_else(unknown)
 }
 
@@ -220,7 +222,7 @@ fn thing<'a>(thing: &'a str, place: &str, plan: Plan) -> Option<(&'a str, Plan)>
         Some(end) if place.is_empty() => (&thing[..end], &thing[end..]),
         _ => (thing, place),
     };
-    let name = place.strip_prefix(" running in ").or_else(|| place.strip_prefix(" in "));
+    let name = [" running in ", " in ", " In "].iter().find_map(|start| place.strip_prefix(start));
     let is_clean = |text: &str| !PLAN_WORDS.iter().any(|word| text.contains(word));
     // Disks of the oldest regions are priced without naming a place.
     let is_place = match name {

@@ -61,9 +61,17 @@ pub(super) fn read(text: Option<&str>) -> Result<Card<'_>, SkipReason> {
             None => return Ok(Card::Unreadable),
         },
     };
-    let model = ["NVIDIA", "Tesla"].iter().fold(model, |model, brand| model.strip_prefix(brand).unwrap_or(model).trim_start());
+    let model = ["NVIDIA", "Tesla"].iter().fold(model, |model, brand| without(brand, model));
     let is_model = model.chars().any(|c| c.is_ascii_alphabetic()) && model.chars().any(|c| c.is_ascii_digit());
     Ok(if is_model { Card::Named { count, model, memory_gb } } else { Card::Unreadable })
+}
+
+/// The name without the brand before it, which is written in any case: `NVIDIA T4`, `NvidiaT4`.
+fn without<'a>(brand: &str, model: &'a str) -> &'a str {
+    match model.split_at_checked(brand.len()) {
+        Some((start, rest)) if start.eq_ignore_ascii_case(brand) => rest.trim_start(),
+        _ => model,
+    }
 }
 
 /// `2 * NVIDIA T4`

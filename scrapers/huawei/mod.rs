@@ -10,8 +10,12 @@
 //! - No currency is stated and both sites sell in the same regions: the China site in CNY, the international one in USD.
 //! - Units are codes that are glued to the number: `32BSSUNIT.pluralUnit.102` is 32 GiB.
 //! - A year's amount is the whole period's. A reserved instance has several rows for each way of paying, which nobody has
-//!   decoded: they are kept as skipped.
-//! - Every type has a Windows twin. An amount of 0 means that it is not on sale.
+//!   decoded: they are kept as skipped. So is a use that is not measured in hours, and a year without a number of years.
+//! - Every type has a Windows twin, and some have one for a licence of one's own (`.byol`). An amount of 0, or no plan at
+//!   all, means that it is not on sale.
+//! - The plans of one row can be of several sites. `HWC` is the only code known: it was seen at the international host and is
+//!   taken for Huawei's own cloud at both. Whose list a page is of, only its address tells.
+//! - A row can hold for one location of the region (`locationCode`) and not for all of it.
 //! - Other clouds built on the same software use the same names of types at other prices; they are not read here.
 
 mod card;
@@ -96,7 +100,13 @@ impl Scraper for Huawei {
                 let list = price_list(page, &answer)?;
                 let region = region(page, &answer, list)?;
                 let machines = machines(page, &answer)?;
-                rows::take(list, &region, &machines, &mut parsed);
+                let before = (parsed.offers.len(), parsed.skipped.len());
+                let accelerated = rows::take(list, &region, &machines, &mut parsed);
+                // Empty lists of plans, or zeros throughout, are no end of all sales: the region would lose every machine.
+                let skipped = &parsed.skipped[before.1..];
+                if accelerated > 0 && parsed.offers.len() == before.0 && !rows::is_explained(skipped) {
+                    return Err(nothing(page, "/product/ec2_vm, prices of accelerated machines".to_owned()));
+                }
                 answer.report_unread(&MANIFEST.ignored_fields, &mut parsed.unread_fields);
             }
         }

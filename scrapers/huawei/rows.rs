@@ -2,6 +2,7 @@
 //!
 //! Never converted: a year's total stays a total, and a month stays a month.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rust_decimal::Decimal;
@@ -19,13 +20,20 @@ const RESERVED: &str = "RI";
 /// The measure of an hour.
 const HOUR: u32 = 4;
 const MACHINE: &str = "hws.resource.type.vm";
+/// The site of Huawei's own cloud, in plans and requests.
+const OWN_SITE: &str = "HWC";
+/// Ends the code of a machine whose licence the customer brings.
+const OWN_LICENCE: &str = ".byol";
+const NOT_ON_SALE: SkipReason = SkipReason::OutOfScope("not on sale");
+const RESERVED_PARTS: SkipReason = SkipReason::Undecoded("parts of the prices of reserved instances, which nobody has decoded");
 
 /// Codes of units, with how many of one make a whole one of ours. The singular stands after 1.
 const CORES: [(&str, u32); 3] = [("BSSUNIT.pluralUnit.23", 1), ("BSSUNIT.unit.23", 1), ("dataInfo_36_", 1)];
 const GIBIBYTES: [(&str, u32); 3] = [("BSSUNIT.pluralUnit.102", 1), ("BSSUNIT.unit.102", 1), ("BSSUNIT.pluralUnit.21", 1024)];
 
-/// Takes the rows of one answer.
-pub(super) fn take(list: &PriceList, region: &str, machines: &[Value], parsed: &mut Parsed) {
+/// Takes the rows of one answer, and counts those of machines with accelerators.
+pub(super) fn take(list: &PriceList, region: &str, machines: &[Value], parsed: &mut Parsed) -> usize {
+    let mut accelerated = 0;
     for machine in machines {
         let row = match machine.object() {
             Ok(row) => row,
@@ -37,6 +45,7 @@ pub(super) fn take(list: &PriceList, region: &str, machines: &[Value], parsed: &
         let label = row.text("resourceSpecCode").map_or_else(|_| "a row without resourceSpecCode".to_owned(), Into::into);
         match base(list, region, &row, parsed) {
             Ok(base) => {
+                accelerated += 1;
                 if let Err(reason) = plans(list, &row, &base, &label, parsed) {
                     parsed.take(label, row.place(), Err(reason));
                 }
@@ -45,6 +54,14 @@ pub(super) fn take(list: &PriceList, region: &str, machines: &[Value], parsed: &
             Err(reason) => parsed.take(label, row.place(), Err(reason)),
         }
     }
+    accelerated
+}
+
+/// Whether skipped rows alone tell why no machine has a price: the region sells by reservation only, or rows were not
+/// understood, which is counted elsewhere.
+pub(super) fn is_explained(skipped: &[Skipped]) -> bool {
+    let is_reserved = |row: &Skipped| row.reason == RESERVED_PARTS;
+    skipped.iter().any(|row| !row.reason.is_stated_by_source()) || (!skipped.is_empty() && skipped.iter().all(is_reserved))
 }
 
 /// What all offers of a row have in common; the price is filled in for each plan.
@@ -77,16 +94,18 @@ fn base(list: &PriceList, region: &str, row: &Object, parsed: &mut Parsed) -> Re
     }
     machine.local_disk_gb = local_disk(row, parsed)?;
     machine.is_bare_metal = Some(spec.starts_with("physical."));
+    let location = row.optional_text("locationCode")?.filter(|code| !code.is_empty() && code != region);
+    let (os, licence) = os(row, &spec)?;
     Ok(PublishedOffer {
         site: (list.site != MANIFEST.site).then_some(list.site),
         sku: None,
         instance_type: Some(spec.into_owned()),
         offer_label: None,
         region: Some(region.to_owned()),
-        zone: None,
+        zone: location.map(Into::into),
         gpu,
         machine,
-        terms: Terms { os: os(row)?, ..Terms::of(PricingModel::OnDemand) },
+        terms: Terms { os, licence: licence.map(str::to_owned), ..Terms::of(PricingModel::OnDemand) },
         price: PublishedPrice {
             amount: Decimal::ZERO,
             upfront_amount: None,
@@ -104,8 +123,15 @@ fn base(list: &PriceList, region: &str, row: &Object, parsed: &mut Parsed) -> Re
 /// The offers of a row, one for each plan. The rows of reserved instances are kept as one skipped row.
 fn plans(list: &PriceList, row: &Object, base: &PublishedOffer, label: &str, parsed: &mut Parsed) -> Result<(), SkipReason> {
     let (mut reserved, mut offers) = (0_usize, Vec::new());
-    let plans = row.field("planList")?;
-    for value in plans.list()? {
+    let list_of_plans = row.field("planList")?;
+    let plans = list_of_plans.list()?;
+    if plans.is_empty() {
+        return Err(NOT_ON_SALE);
+    }
+    let is_own =
+        |value: &Value| value.object().is_ok_and(|plan| site(row, &plan).is_ok_and(|site| site.as_deref() == Some(OWN_SITE)));
+    let has_own = plans.iter().any(is_own);
+    for value in plans {
         let plan = match value.object() {
             Ok(plan) => plan,
             Err(error) => {
@@ -117,7 +143,7 @@ fn plans(list: &PriceList, row: &Object, base: &PublishedOffer, label: &str, par
             reserved += 1;
             continue;
         }
-        let offer = offer(list, row, &plan, base);
+        let offer = of_own_site(row, &plan, has_own).and_then(|()| offer(list, row, &plan, base));
         if offer.is_ok() {
             plan.report_unread(&MANIFEST.ignored_fields, &mut parsed.unread_fields);
         }
@@ -129,10 +155,23 @@ fn plans(list: &PriceList, row: &Object, base: &PublishedOffer, label: &str, par
         parsed.take(label, place, offer.and_then(|offer| total(offer, month)));
     }
     if reserved > 0 {
-        let reason = SkipReason::Undecoded("parts of the prices of reserved instances, which nobody has decoded");
-        parsed.take(format!("{label}, rows of reserved instances: {reserved}"), plans.place(), Err(reason));
+        parsed.take(format!("{label}, rows of reserved instances: {reserved}"), list_of_plans.place(), Err(RESERVED_PARTS));
     }
     Ok(())
+}
+
+/// The site that a plan is of, where it or its row states one.
+fn site<'a>(row: &Object<'a>, plan: &Object<'a>) -> Result<Option<Cow<'a, str>>, SkipReason> {
+    Ok(plan.optional_text("siteCode")?.or(row.optional_text("siteCode")?))
+}
+
+/// A plan of another site beside one of our own is not ours; one that stands alone is of a site nobody has read about.
+fn of_own_site(row: &Object, plan: &Object, has_own: bool) -> Result<(), SkipReason> {
+    match site(row, plan)? {
+        Some(word) if word != OWN_SITE && has_own => Err(SkipReason::OutOfScope("price of another site")),
+        Some(word) if word != OWN_SITE => Err(SkipReason::UnknownWord { what: "site", word: word.into_owned() }),
+        _ => Ok(()),
+    }
 }
 
 /// A price of years is the total, and so above the price of one month.
@@ -150,9 +189,9 @@ fn offer(list: &PriceList, row: &Object, plan: &Object, base: &PublishedOffer) -
     currency(list, plan)?;
     let mode = plan.text("billingMode")?;
     let (unit, model, months) = match mode.as_ref() {
-        "ONDEMAND" => match plan.field("usageMeasureId")?.whole()? {
-            HOUR => (PriceUnit::Hour, PricingModel::OnDemand, None),
-            measure => return Err(SkipReason::UnknownWord { what: "measure of use", word: measure.to_string() }),
+        "ONDEMAND" => match plan.optional("usageMeasureId").map(|measure| measure.whole()) {
+            Some(Ok(HOUR)) => (PriceUnit::Hour, PricingModel::OnDemand, None),
+            _ => return Err(SkipReason::Undecoded("a price on demand that is not said to be for an hour")),
         },
         "MONTHLY" => match plan.optional("periodNum").map(|number| number.whole()).transpose()? {
             None | Some(1) => (PriceUnit::Month, PricingModel::Subscription, Some(1)),
@@ -160,7 +199,10 @@ fn offer(list: &PriceList, row: &Object, plan: &Object, base: &PublishedOffer) -
         },
         // The amount is of the whole period, be it one year or several.
         "YEARLY" => {
-            let years = plan.field("periodNum")?.whole()?;
+            let Some(years) = plan.optional("periodNum") else {
+                return Err(SkipReason::Undecoded("a price of years that does not say of how many"));
+            };
+            let years = years.whole()?;
             match years.checked_mul(12).filter(|months| *months > 0) {
                 Some(months) => (PriceUnit::Term, PricingModel::Subscription, Some(months)),
                 None => return Err(SkipReason::UnknownWord { what: "number of years", word: years.to_string() }),
@@ -174,6 +216,9 @@ fn offer(list: &PriceList, row: &Object, plan: &Object, base: &PublishedOffer) -
     }
     let text = amount.characters();
     let number = amount.decimal().map_err(|_| SkipReason::PriceUnreadable { text: text.to_owned() })?;
+    if number.is_zero() {
+        return Err(NOT_ON_SALE);
+    }
     let product = plan.optional_text("productId")?.or(row.optional_text("productId")?);
     let code = row.text("resourceSpecCode")?;
     Ok(PublishedOffer {
@@ -190,19 +235,35 @@ fn offer(list: &PriceList, row: &Object, plan: &Object, base: &PublishedOffer) -
     })
 }
 
-/// The operating system, which a field and the end of the code both state.
-fn os(row: &Object) -> Result<Os, SkipReason> {
+/// The operating system, which a field and the end of the code after the type both state, and the licence. The price of a
+/// machine for a licence of one's own includes none, whatever runs on it.
+fn os(row: &Object, spec: &str) -> Result<(Os, Option<&'static str>), SkipReason> {
     let code = row.text("resourceSpecCode")?;
-    let ending = code.rsplit('.').next().filter(|ending| ["linux", "win"].contains(ending));
+    let unknown = |what, word: &str| SkipReason::UnknownWord { what, word: word.to_owned() };
+    let end = code.strip_prefix(spec).filter(|end| end.is_empty() || end.starts_with('.'));
+    let by_code = match end.ok_or_else(|| unknown("type in resourceSpecCode", &code))? {
+        "" => None,
+        ".linux" => Some(Os::Linux),
+        end if end.starts_with(".win") => Some(Os::Windows),
+        OWN_LICENCE => None,
+        _ => return Err(unknown("end of resourceSpecCode", &code)),
+    };
+    let licence = code.ends_with(OWN_LICENCE).then_some("byol");
     let stated = row.optional_text("imageSpec")?;
-    match (stated.as_deref(), ending) {
-        (Some(word), Some(ending)) if word != ending => {
-            Err(SkipReason::Contradiction(format!("imageSpec is {word}, and the code ends in {ending}")))
+    let by_field = match stated.as_deref() {
+        Some("linux") => Some(Os::Linux),
+        Some("win") => Some(Os::Windows),
+        Some("byol") if licence.is_some() => None,
+        Some(word) => return Err(unknown("operating system", word)),
+        None => None,
+    };
+    match (by_field, by_code) {
+        (Some(field), Some(code)) if field != code => {
+            Err(SkipReason::Contradiction(format!("imageSpec is {field}, and the code is of {code}")))
         }
-        (Some("linux"), _) | (None, Some("linux")) => Ok(Os::Linux),
-        (Some("win"), _) | (None, Some("win")) => Ok(Os::Windows),
-        (Some(word), _) => Err(SkipReason::UnknownWord { what: "operating system", word: word.to_owned() }),
-        (None, _) => Err(SkipReason::FieldMissing { field: "imageSpec".to_owned() }),
+        (Some(os), _) | (None, Some(os)) => Ok((os, licence)),
+        (None, None) if licence.is_some() => Ok((Os::Linux, licence)),
+        (None, None) => Err(SkipReason::FieldMissing { field: "imageSpec".to_owned() }),
     }
 }
 
@@ -243,14 +304,16 @@ fn local_disk(row: &Object, parsed: &mut Parsed) -> Result<Option<Decimal>, Skip
     Ok(size)
 }
 
-type Key = (Site, Option<String>, Option<String>, Os, PricingModel, Option<u32>);
+/// Where, what, and on what terms.
+type Key = ((Site, Option<String>, Option<String>), Option<String>, (Os, Option<String>, PricingModel, Option<u32>));
 
 /// The same offer twice is one, and two prices for it are none.
 pub(super) fn without_repeats(mut parsed: Parsed) -> Parsed {
     let key = |offer: &PublishedOffer| -> Key {
         let terms = &offer.terms;
-        let site = offer.site.unwrap_or(MANIFEST.site);
-        (site, offer.region.clone(), offer.instance_type.clone(), terms.os, terms.pricing_model, terms.commitment_months)
+        let place = (offer.site.unwrap_or(MANIFEST.site), offer.region.clone(), offer.zone.clone());
+        let terms = (terms.os, terms.licence.clone(), terms.pricing_model, terms.commitment_months);
+        (place, offer.instance_type.clone(), terms)
     };
     let mut amounts: HashMap<Key, BTreeSet<Decimal>> = HashMap::new();
     for offer in &parsed.offers {

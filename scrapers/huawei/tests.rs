@@ -7,7 +7,7 @@ use num_rational::Ratio;
 
 use super::card::{self, Card};
 use super::*;
-use crate::contract::{GpuShare, Method, PublishedOffer, SkipReason};
+use crate::contract::{GpuShare, Method, Os, PublishedOffer, SkipReason};
 use crate::recordings;
 
 fn recorded(name: &str) -> Page {
@@ -102,6 +102,8 @@ fn an_accelerator_text_names_cards_or_plainly_none() {
         ("1 * NVIDIA T4 / 1 * 16G", named(1, "T4", Some(16))),
         ("1 * NVIDIAT4 / 1 * 16G", named(1, "T4", Some(16))),
         ("8*NVIDIA Tesla V100/8*32G", named(8, "V100", Some(32))),
+        ("1 * Nvidia T4 / 1 * 16G", named(1, "T4", Some(16))),
+        ("2 * nvidia tesla V100", named(2, "V100", None)),
         ("1 * NVIDIA A40-8Q", named(1, "A40-8Q", None)),
         ("2 * Ascend 310 / 2 * 8G", named(2, "Ascend 310", Some(8))),
         ("0", Ok(Card::None)),
@@ -183,8 +185,9 @@ fn every_card_of_the_table_is_in_the_list_of_names_with_that_memory() {
 fn no_two_offers_of_a_recording_are_the_same_offer() {
     let key = |offer: &PublishedOffer| {
         let (gpu, terms) = (&offer.gpu, &offer.terms);
-        let machine = (offer.site, offer.region.clone(), offer.instance_type.clone(), gpu.label.clone(), gpu.count);
-        (machine, terms.os, terms.pricing_model, terms.commitment_months, terms.upfront)
+        let place = (offer.site, offer.region.clone(), offer.zone.clone());
+        let machine = (offer.instance_type.clone(), gpu.label.clone(), gpu.count);
+        (place, machine, terms.os, terms.licence.clone(), terms.pricing_model, terms.commitment_months, terms.upfront)
     };
     for recording in recordings::of("huawei") {
         for (scope, parsed) in crate::read(&Huawei, recording.pages) {
@@ -202,4 +205,50 @@ fn reserved_rows_are_kept_and_refuse_nothing() {
     let kept: Vec<_> = parsed.skipped.iter().map(|row| row.reason.code()).collect();
     assert_eq!(kept, ["undecoded"]);
     assert!(parsed.skipped.iter().all(|row| row.reason.is_stated_by_source()));
+}
+
+#[test]
+fn the_end_of_a_code_tells_system_and_licence() {
+    let body = String::from_utf8(recorded("cn-cn-north-4").body).expect("text");
+    let (before, row) = body.split_once("ai1s.xlarge.4.linux").expect("the row");
+    let read = |end: &str, stated: &str| {
+        let label = format!("ai1s.xlarge.4{end}");
+        let row = row.replacen(r#""imageSpec": "linux""#, stated, 1);
+        let parsed = Huawei.parse(&[page("cn-cn-north-4", &format!("{before}{label}{row}"))]).expect("the page reads");
+        let offer = parsed.offers.iter().find(|offer| offer.sku.as_ref() == Some(&label));
+        let skipped = || parsed.skipped.iter().find(|row| row.label == label).map_or("none", |row| row.reason.code());
+        offer.map(|offer| (offer.terms.os, offer.terms.licence.clone())).ok_or_else(skipped)
+    };
+    let (linux, win, byol) = (r#""imageSpec": "linux""#, r#""imageSpec": "win""#, r#""imageSpec": "byol""#);
+    let absent = r#""arch": "x86""#;
+    for (code, stated, expected) in [
+        (".linux", linux, Ok((Os::Linux, None))),
+        (".linux", absent, Ok((Os::Linux, None))),
+        ("", linux, Ok((Os::Linux, None))),
+        (".win2", win, Ok((Os::Windows, None))),
+        (".byol", linux, Ok((Os::Linux, Some("byol".to_owned())))),
+        (".byol", win, Ok((Os::Windows, Some("byol".to_owned())))),
+        (".byol", byol, Ok((Os::Linux, Some("byol".to_owned())))),
+        (".byol", absent, Ok((Os::Linux, Some("byol".to_owned())))),
+        (".linux", byol, Err("unknown_word")),
+        (".linux.byol", linux, Err("unknown_word")),
+        (".suse", linux, Err("unknown_word")),
+        ("linux", linux, Err("unknown_word")),
+        ("", absent, Err("field_missing")),
+    ] {
+        assert_eq!(read(code, stated), expected, "{code} {stated}");
+    }
+}
+
+#[test]
+fn a_region_that_only_reserves_is_no_empty_one() {
+    let body = String::from_utf8(recorded("cn-cn-north-4").body).expect("text");
+    let body = body.replace(r#""amount": "#, r#""amount": 0, "was": "#);
+    let parsed = Huawei.parse(&[page("cn-cn-north-4", &body)]).expect("a reserved instance is there");
+    assert!(parsed.offers.is_empty());
+    let without = body.replace(r#""billingMode": "RI""#, r#""billingMode": "MONTHLY""#);
+    assert_eq!(Huawei.parse(&[page("cn-cn-north-4", &without)]).expect_err("nothing is left").code(), "nothing_found");
+    // Prices that nobody can decode are no reservation: the machines are still sold.
+    let undecoded = without.replace(r#""billingMode": "YEARLY", "periodNum": 1"#, r#""billingMode": "YEARLY""#);
+    assert_eq!(Huawei.parse(&[page("cn-cn-north-4", &undecoded)]).expect_err("nothing is left").code(), "nothing_found");
 }

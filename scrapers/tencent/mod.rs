@@ -14,6 +14,7 @@
 //! - `GpuCount` may be 0.25, while `Gpu` is a whole number in the same row.
 //! - An hourly price may fall after 96 and after 360 hours of continuous use; the later steps are plans of their own.
 //! - Sold-out rows keep their prices, some of them zero. Every zone repeats the price of a type, or has its own.
+//! - The list of zones may hold regions without zones; they are passed over.
 //! - Families that are sold by invitation are listed for everybody, and so are machines with FPGAs and without GPUs.
 //! - Only Linux is asked for: what the answers are to another platform is not documented.
 
@@ -118,10 +119,14 @@ fn zone_requests(page: &Page, response: &Object) -> Result<Vec<PageRequest>, Scr
     let place = regions.place();
     for region in some(page, regions)? {
         let region = region.object()?;
-        let (name, zones) = (region.field("region")?, region.field("zones")?.list()?);
-        let name = code(page, &name)?;
-        for zone in zones {
-            let zone = code(page, &zone.object()?.field("zone")?)?;
+        // A region without zones, or a zone without a name, sells nothing and costs no other zone.
+        let Some(zones) = region.optional("zones") else { continue };
+        for zone in zones.list()? {
+            let zone = zone.object()?.field("zone")?;
+            if zone.is_null() || zone.text()?.is_empty() {
+                continue;
+            }
+            let (name, zone) = (code(page, &region.field("region")?)?, code(page, &zone)?);
             let fill = |text: &str| text.replace("{region}", &name).replace("{zone}", &zone);
             let request = PageRequest {
                 name: format!("zone-{zone}"),
@@ -130,6 +135,7 @@ fn zone_requests(page: &Page, response: &Object) -> Result<Vec<PageRequest>, Scr
                 method: Method::Post,
                 body: Some(fill(ZONE_BODY)),
                 is_immutable: false,
+                may_be_missing: false,
                 with_key: false,
             };
             if !requests.contains(&request) {

@@ -68,7 +68,7 @@ fn on_demand(price: &Object, is_sold_out: bool) -> Result<Prices, SkipReason> {
 
 /// A later step, where it is one. It is a plan of its own: nobody gets its price by starting a machine.
 fn later_step(price: &Object, step: &Step, first: (Decimal, Decimal), is_sold_out: bool) -> Prices {
-    let (Some(list), discount) = (price.optional(step.list), price.optional(step.discount)) else { return Prices::new() };
+    let Some(list) = price.optional(step.list) else { return Prices::new() };
     let amount = match amount_of(&list, is_sold_out) {
         Ok(amount) => amount,
         Err(SkipReason::PriceZero | SkipReason::SoldOut) => return Prices::new(),
@@ -81,8 +81,7 @@ fn later_step(price: &Object, step: &Step, first: (Decimal, Decimal), is_sold_ou
         let text = format!("{} is {amount}, above the first step of {}", step.list, first.0);
         return vec![Err(SkipReason::Contradiction(text))];
     }
-    let discount = discount.filter(|value| !value.decimal().is_ok_and(|amount| amount.is_zero()));
-    hourly(step, &list, amount, discount, is_sold_out, Some("later_step"))
+    hourly(step, &list, amount, price.optional(step.discount), is_sold_out, Some("later_step"))
 }
 
 /// A price that is there and not zero.
@@ -176,9 +175,9 @@ fn is_nothing(value: Option<&Value>) -> Result<bool, SkipReason> {
     })
 }
 
-/// The discounted price, where there is one below the list price.
+/// The discounted price, where there is one below the list price. A discounted price of zero is none.
 fn discount(value: Option<Value>, list: Decimal, is_sold_out: bool) -> Option<Result<(Value, Decimal), SkipReason>> {
-    let value = value?;
+    let value = value.filter(|value| !value.decimal().is_ok_and(|amount| amount.is_zero()))?;
     match amount_of(&value, is_sold_out) {
         Ok(amount) if amount == list => None,
         Ok(amount) if amount > list => {

@@ -3,8 +3,6 @@
 //! What the row says of the machine stands above the table; the table adds only the cards. Where the two contradict each
 //! other there is no offer.
 
-use num_rational::Ratio;
-
 use super::{HARDWARE, MANIFEST, price};
 use crate::contract::{
     Availability, GpuShare, Machine, Page, Parsed, Place, PublishedGpu, PublishedOffer, SCOPE_ALL, SkipReason, UNKNOWN_HARDWARE,
@@ -41,10 +39,10 @@ fn offers(
     let (zone, region) = zone_and_region(page, row)?;
     let (gpu, machine) = hardware_of(row, &instance_type)?;
     let is_unknown = HARDWARE.find(&instance_type).is_none();
-    let availability = availability(row)?;
+    let availability = availability(row, parsed)?;
     let charge_type = row.text("InstanceChargeType")?;
     let price = row.field("Price")?.object()?;
-    let prices = price::of(&charge_type, &price, availability == Availability::SoldOut)?;
+    let prices = price::of(&charge_type, &price, availability == Some(Availability::SoldOut))?;
     for object in [row, &price] {
         object.report_unread(&MANIFEST.ignored_fields, &mut parsed.unread_fields);
     }
@@ -56,8 +54,11 @@ fn offers(
         if is_unknown {
             flags.insert(UNKNOWN_HARDWARE);
         }
+        if gpu.share == GpuShare::Derived {
+            flags.insert("derived_share");
+        }
         let mut terms = price.terms;
-        terms.availability = Some(availability);
+        terms.availability = availability;
         PublishedOffer {
             site: None,
             sku: Some(format!("{zone}:{instance_type}:{charge_type}")),
@@ -112,7 +113,7 @@ fn hardware_of(row: &Object, instance_type: &str) -> Result<(PublishedGpu, Machi
         None => (unknown(row)?, Machine::default()),
     };
     // Virtual workstations have a profile of a card, also where the profile is as large as the card.
-    if family.ends_with("vw") {
+    if family.ends_with("vw") && gpu.share != GpuShare::Derived {
         gpu.share = GpuShare::FixedSlice;
     }
     machine.vcpus = Some(row.decimal("Cpu")?);
@@ -121,10 +122,11 @@ fn hardware_of(row: &Object, instance_type: &str) -> Result<(PublishedGpu, Machi
     Ok((gpu, machine))
 }
 
+/// The count of a type that the table lacks. That a fraction is a fixed share of the card is documented only for the types
+/// of the table: 0.33 is a third that was rounded, and no price of a whole card follows from such a row.
 fn unknown(row: &Object) -> Result<PublishedGpu, SkipReason> {
     let count = row.optional_decimal("GpuCount")?.and_then(hardware::count_of);
-    let is_slice = count.is_some_and(|count| count < Ratio::from_integer(1));
-    let share = if is_slice { GpuShare::FixedSlice } else { GpuShare::Whole };
+    let share = if count.is_none_or(|count| count.is_integer()) { GpuShare::Whole } else { GpuShare::Derived };
     Ok(PublishedGpu { count, share, ..PublishedGpu::unknown() })
 }
 
@@ -151,12 +153,18 @@ pub(super) fn card_in(remark: &str) -> Option<&str> {
     words.take(1).find(|word| word.starts_with(|c: char| c.is_ascii_uppercase()) && word.contains(|c: char| c.is_ascii_digit()))
 }
 
-fn availability(row: &Object) -> Result<Availability, SkipReason> {
+/// Whether the machine can be had. A machine on sale keeps its price where the word for its stock is not known: that word is
+/// reported, and nothing is said of the stock.
+fn availability(row: &Object, parsed: &mut Parsed) -> Result<Option<Availability>, SkipReason> {
     let (status, stock) = (row.text("Status")?, row.optional_text("StatusCategory")?);
     match (status.as_ref(), stock.as_deref()) {
-        ("SOLD_OUT", _) | ("SELL", Some("WithoutStock")) => Ok(Availability::SoldOut),
-        ("SELL", Some("UnderStock")) => Ok(Availability::Low),
-        ("SELL", None | Some("EnoughStock" | "NormalStock")) => Ok(Availability::Available),
-        ("SELL", Some(word)) | (word, _) => Err(SkipReason::UnknownWord { what: "availability", word: word.to_owned() }),
+        ("SOLD_OUT", _) | ("SELL", Some("WithoutStock")) => Ok(Some(Availability::SoldOut)),
+        ("SELL", Some("UnderStock")) => Ok(Some(Availability::Low)),
+        ("SELL", None | Some("EnoughStock" | "NormalStock")) => Ok(Some(Availability::Available)),
+        ("SELL", Some(word)) => {
+            parsed.unread_fields.insert(format!("StatusCategory={word}"));
+            Ok(None)
+        }
+        (word, _) => Err(SkipReason::UnknownWord { what: "availability", word: word.to_owned() }),
     }
 }

@@ -60,6 +60,23 @@ fn a_list_of_zones_that_is_an_error_or_empty_or_odd_leads_nowhere_loudly() {
 }
 
 #[test]
+fn a_region_without_zones_and_a_zone_without_a_name_cost_no_other_zone() {
+    let list = |regions: &str| page(&format!(r#"{{"code":0,"data":{{"Response":{{"RegionSet":[{regions}]}}}}}}"#));
+    let odd = [
+        r#"{"region":"ap-nanjing"}"#,
+        r#"{"region":"ap-nanjing","zones":null}"#,
+        r#"{"region":"","zones":[]}"#,
+        r#"{"region":"ap-nanjing","zones":[{"zone":""},{"zone":null}]}"#,
+    ];
+    let all = format!(r#"{},{{"region":"ap-x","zones":[{{"zone":""}},{{"zone":"ap-x-1"}}]}}"#, odd.join(","));
+    let requests = Tencent.follow(&list(&all)).expect("one zone is left");
+    assert_eq!(requests.iter().map(|request| request.scope.as_str()).collect::<Vec<_>>(), ["ap-x-1"]);
+    for regions in odd.into_iter().chain([odd.join(",").as_str()]) {
+        assert_eq!(Tencent.follow(&list(regions)).expect_err("no zone is left").code(), "nothing_found", "{regions}");
+    }
+}
+
+#[test]
 fn a_zone_named_twice_is_asked_once() {
     let zones = r#"[{"region":"ap-x","zones":[{"zone":"ap-x-1"},{"zone":"ap-x-1"}]}]"#;
     let list = page(&format!(r#"{{"code":0,"data":{{"Response":{{"RegionSet":{zones}}}}}}}"#));
@@ -118,6 +135,27 @@ fn trap_1_the_list_price_stays_beside_the_discounted_one_and_spot_is_only_the_la
     assert_eq!(amounts(&without.offers), [("8.68".to_owned(), false, None)]);
     let spot = of("GN7.2XLARGE32", PricingModel::Spot);
     assert_eq!(amounts(&spot[..1]), [("1.736".to_owned(), false, None)]);
+}
+
+#[test]
+fn a_discounted_price_of_zero_is_none_in_every_way_of_paying() {
+    let hourly = |price: &str| parsed(&t4(price));
+    let prepaid = |price: &str| parsed(&t4(price).replace("POSTPAID_BY_HOUR", "PREPAID"));
+    let sold_out = |price: &str| parsed(&t4(price).replace("SELL", "SOLD_OUT"));
+    let steps = r#"{"ChargeUnit":"HOUR","UnitPrice":8.68,"UnitPriceDiscount":0,"UnitPriceSecondStep":4.34,"UnitPriceDiscountSecondStep":0.0}"#;
+    let months = r#"{"OriginalPrice":2500,"DiscountPrice":0,"OriginalPriceOneYear":30000,"DiscountPriceOneYear":"0"}"#;
+    for (read, texts) in [
+        (hourly(r#"{"ChargeUnit":"HOUR","UnitPrice":8.68,"UnitPriceDiscount":0}"#), &["8.68"][..]),
+        (sold_out(r#"{"ChargeUnit":"HOUR","UnitPrice":8.68,"UnitPriceDiscount":0}"#), &["8.68"]),
+        (hourly(steps), &["8.68", "4.34"]),
+        (prepaid(months), &["2500", "30000"]),
+    ] {
+        assert_eq!(read.offers.iter().map(|offer| offer.price.text.as_str()).collect::<Vec<_>>(), texts);
+        assert!(read.offers.iter().all(|offer| !offer.terms.is_promotion) && read.skipped.is_empty(), "{:?}", read.skipped);
+    }
+    let spot =
+        parsed(&t4(r#"{"ChargeUnit":"HOUR","UnitPrice":8.68,"UnitPriceDiscount":0}"#).replace("POSTPAID_BY_HOUR", "SPOTPAID"));
+    assert_eq!((spot.offers.len(), spot.skipped[0].reason.code()), (0, "price_zero"), "a spot price has no other field");
 }
 
 #[test]
@@ -217,8 +255,19 @@ fn trap_9_a_share_of_a_card_is_exact() {
     let quarter = t4(r#"{"ChargeUnit":"HOUR","UnitPrice":8.68}"#)
         .replace("GN7.2XLARGE32", "GN9.NEW")
         .replace("\"GpuCount\":1", "\"GpuCount\":0.25");
-    let gpu = &parsed(&quarter).offers[0].gpu;
-    assert_eq!((gpu.count, gpu.share, &gpu.label), (Some(Ratio::new(1, 4)), GpuShare::FixedSlice, &None));
+    for (count, family, expected) in [
+        ("0.25", "GN9", (Some(Ratio::new(1, 4)), GpuShare::Derived)),
+        ("0.33", "GN9", (Some(Ratio::new(33, 100)), GpuShare::Derived)),
+        ("0.33", "GN9vw", (Some(Ratio::new(33, 100)), GpuShare::Derived)),
+        ("1.5", "GN9", (Some(Ratio::new(3, 2)), GpuShare::Derived)),
+        ("2", "GN9", (Some(Ratio::from_integer(2)), GpuShare::Whole)),
+        ("1", "GN9vw", (Some(Ratio::from_integer(1)), GpuShare::FixedSlice)),
+    ] {
+        let row = quarter.replace("0.25", count).replace("\"GN7\"", &format!("\"{family}\""));
+        let offer = &parsed(&row).offers[0];
+        assert_eq!(((offer.gpu.count, offer.gpu.share), &offer.gpu.label), (expected, &None), "{count} {family}");
+        assert_eq!(offer.flags.contains("derived_share"), expected.1 == GpuShare::Derived, "{count} {family}");
+    }
 }
 
 #[test]
@@ -254,6 +303,50 @@ fn no_two_offers_of_a_recording_are_the_same_offer() {
             let how = (terms.pricing_model, terms.commitment_months, terms.upfront, terms.plan.clone(), terms.is_promotion);
             assert!(keys.insert((what, how)), "{}: {} stands twice", recording.case, offer.place.at);
         }
+    }
+}
+
+#[test]
+fn a_word_for_the_stock_that_is_not_known_costs_no_price() {
+    let row = |words: &str| t4(r#"{"ChargeUnit":"HOUR","UnitPrice":8.68}"#).replace(r#""Status":"SELL""#, words);
+    for (words, availability, unread) in [
+        (r#""Status":"SELL","StatusCategory":"PlentyStock""#, None, Some("StatusCategory=PlentyStock")),
+        (r#""Status":"SELL","StatusCategory":"""#, None, Some("StatusCategory=")),
+        (r#""Status":"SELL","StatusCategory":"UnderStock""#, Some(Availability::Low), None),
+        (r#""Status":"SELL""#, Some(Availability::Available), None),
+        (r#""Status":"SOLD_OUT","StatusCategory":"PlentyStock""#, Some(Availability::SoldOut), None),
+    ] {
+        let read = parsed(&row(words));
+        assert_eq!((read.offers[0].terms.availability, read.offers[0].price.text.as_str()), (availability, "8.68"), "{words}");
+        assert_eq!(read.unread_fields.into_iter().collect::<Vec<_>>(), Vec::from_iter(unread), "{words}");
+    }
+    assert_eq!(parsed(&row(r#""Status":"PAUSED""#)).skipped[0].reason.code(), "unknown_word");
+}
+
+#[test]
+fn a_city_has_the_code_that_it_has_with_other_providers() {
+    for (region, provider, other) in [
+        ("ap-beijing", "aws", "cn-north-1"),
+        ("ap-beijing-fsi", "aws", "cn-north-1"),
+        ("ap-hongkong", "aws", "ap-east-1"),
+        ("ap-taipei", "aws", "ap-east-2"),
+        ("ap-singapore", "aws", "ap-southeast-1"),
+        ("ap-bangkok", "gcp", "asia-southeast3"),
+        ("ap-jakarta", "gcp", "asia-southeast2"),
+        ("ap-mumbai", "azure", "westindia"),
+        ("ap-seoul", "azure", "koreacentral"),
+        ("ap-tokyo", "azure", "japaneast"),
+        ("ap-osaka", "azure", "japanwest"),
+        ("na-siliconvalley", "azure", "westus"),
+        ("na-ashburn", "aws", "us-east-1"),
+        ("na-toronto", "azure", "canadacentral"),
+        ("sa-saopaulo", "gcp", "southamerica-east1"),
+        ("eu-frankfurt", "gcp", "europe-west3"),
+    ] {
+        // A provider may be taken out of the collection.
+        let Some(scraper) = crate::find(provider) else { continue };
+        let place = scraper.manifest().regions.get(other);
+        assert!(place.is_some() && MANIFEST.regions.get(region) == place, "{region}: {place:?}");
     }
 }
 

@@ -7,10 +7,15 @@
 //!
 //! Quirks, as documented up to 2026-08:
 //! - The answers are undocumented, and the template's code changes with releases of the page: it is looked up, and for ECS the
-//!   last known one is tried where the page names none. The name of the page tells which was used.
+//!   last known one is tried where the page is one and names none. The names of the pages then end in `last-known`, and every
+//!   offer from them is flagged.
+//! - Each product is a scope of its own, from its price page on, and fails as a whole. Should both price pages name the same
+//!   template, the first has it: its pages belong to one scope, so the other product is left without and refused. A machine
+//!   that is in both templates is published by both.
 //! - The template is a text with JSON inside, and its zones are a text with JSON inside that one. Some do not read.
 //! - The region of a price is only in `ChargeItemCode`, after the type written with `_`: `ecs.g3i_large_cn-beijing`.
-//! - Every type stands twice, the second time with `.month`. The price of twelve months or more is the total.
+//! - Every type stands twice, the second time with `.month`. The price of twelve, 24 or 36 months is the total; of other
+//!   numbers of months nobody has read whether it is. A price of 0 means that it is not on sale.
 //! - The card is no known field. It follows from the machine type, where anybody has read about it.
 //! - A price is no promise of stock: many GPU types are for listed customers. CNY only; BytePlus is another product.
 
@@ -21,7 +26,7 @@ mod tests;
 
 use std::sync::LazyLock;
 
-use crate::contract::{Method, Page, PageRequest, Parsed, SCOPE_ALL, SCOPE_INDEX, ScrapeError, Scraper};
+use crate::contract::{Method, Page, PageRequest, Parsed, SCOPE_INDEX, ScrapeError, Scraper};
 use crate::hardware::{Hardware, KnownMachine};
 use crate::json::{self, Object};
 use crate::manifest::Manifest;
@@ -40,8 +45,12 @@ static HARDWARE: LazyLock<Hardware> =
 const PRODUCTS: [&str; 2] = ["ECS", "GPU_Server"];
 /// The template of ECS as of 2026-08, for a page that names none.
 const LAST_KNOWN_ECS: &str = "CLT7310571628986405164";
+/// Ends the names of the pages that it leads to.
+const LAST_KNOWN: &str = "-last-known";
 /// Begins the addresses of the pages that name templates.
 const PRICE_PAGE: &str = "www.volcengine.com/pricing?";
+/// What every price page holds, and no other page.
+const PRICE_PAGE_DATA: &str = "activeProductInfo";
 const PRICE_URL: &str = "https://www.volcengine.com/anonymous-api/trade/price";
 
 /// What a page is.
@@ -70,17 +79,16 @@ impl Scraper for Volcengine {
             return Err(changed(page, "the address", &format!("product={}", PRODUCTS.join(" or ")), &page.url));
         };
         let name = product.to_lowercase().replace('_', "-");
-        match template_code(page) {
-            Ok(code) => Ok(requests(&name, &code)),
-            // The names of the pages show that the price page could not be read.
-            Err(_) if product == PRODUCTS[0] => Ok(requests(&format!("{name}-last-known"), LAST_KNOWN_ECS)),
-            Err(error) => Err(error),
+        match template_code(page)? {
+            Some(code) => Ok(requests(&name, &page.scope, &code)),
+            None if product == PRODUCTS[0] => Ok(requests(&format!("{name}{LAST_KNOWN}"), &page.scope, LAST_KNOWN_ECS)),
+            None => Err(nothing(page, "/activeProductInfo/TemplateInfoList, any template with tables")),
         }
     }
 
     fn scope(&self, page: &Page) -> Result<Option<String>, ScrapeError> {
-        let is_index = matches!(kind(page)?, Kind::Index);
-        Ok(Some(if is_index { SCOPE_INDEX } else { SCOPE_ALL }.to_owned()))
+        // Templates and tables of both products hold the same kinds of rows: nothing in them tells whose they are.
+        Ok(matches!(kind(page)?, Kind::Index).then(|| SCOPE_INDEX.to_owned()))
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
@@ -97,7 +105,10 @@ impl Scraper for Volcengine {
         }
         let Some((page, _)) = tables.first().filter(|_| templates == tables.len()) else {
             let page = pages.first().map_or_else(String::new, |page| page.name.clone());
-            let next = format!("a table for each of {templates} templates ({} came)", tables.len());
+            let next = match templates {
+                0 => "a template and its table".to_owned(),
+                _ => format!("a table for each of {templates} templates ({} came)", tables.len()),
+            };
             return Err(ScrapeError::PageMissing { page, at: "/Result".to_owned(), next });
         };
         if template.is_empty() {
@@ -111,20 +122,20 @@ impl Scraper for Volcengine {
         if machines == 0 {
             return Err(nothing(page, "any row of ECS in the tables"));
         }
-        Ok(rows::without_repeats(parsed))
+        let parsed = rows::without_repeats(parsed);
+        // A table of machines that are not on sale, or of none with GPUs, would take every machine of the last night away.
+        if parsed.offers.is_empty() && parsed.skipped.iter().all(|row| row.reason.is_stated_by_source()) {
+            return Err(nothing(page, "any price of a GPU machine in the tables"));
+        }
+        Ok(parsed)
     }
 }
 
 /// Tells the pages apart by what they hold, once they are no error.
 fn kind(page: &Page) -> Result<Kind<'_>, ScrapeError> {
-    let document = json::document(page)?;
-    if document.has("activeProductInfo") {
+    let document = answer(page)?;
+    if document.has(PRICE_PAGE_DATA) {
         return Ok(Kind::Index);
-    }
-    let metadata = document.optional("ResponseMetadata").map(|metadata| metadata.object()).transpose()?;
-    if let Some(error) = metadata.and_then(|metadata| metadata.optional("Error")) {
-        let (page, at) = (page.name.clone(), error.place().at);
-        return Err(ScrapeError::ErrorAnswer { page, at, text: json::start_of(error.characters()) });
     }
     let result = document.field("Result")?.object()?;
     if result.has("TableList") {
@@ -136,27 +147,57 @@ fn kind(page: &Page) -> Result<Kind<'_>, ScrapeError> {
     }
 }
 
-/// The code of the first template that the price page names.
-fn template_code(page: &Page) -> Result<String, ScrapeError> {
-    let templates = json::document(page)?.field("activeProductInfo")?.object()?.field("TemplateInfoList")?;
-    let Some(first) = templates.list()?.into_iter().next() else { return Err(nothing(page, &templates.place().at)) };
-    let code = first.object()?.field("TemplateCode")?;
+/// The outermost object, once it is no error.
+fn answer(page: &Page) -> Result<Object<'_>, ScrapeError> {
+    let document = json::document(page)?;
+    let metadata = document.optional("ResponseMetadata").map(|metadata| metadata.object()).transpose()?;
+    if let Some(error) = metadata.and_then(|metadata| metadata.optional("Error")) {
+        let (page, at) = (page.name.clone(), error.place().at);
+        return Err(ScrapeError::ErrorAnswer { page, at, text: json::start_of(error.characters()) });
+    }
+    Ok(document)
+}
+
+/// The code of the template of the product's prices: one of type 1 that has tables, else the first that has some, else the
+/// same among those of which the page does not say. `None` for a price page that names none; anything else is an error.
+fn template_code(page: &Page) -> Result<Option<String>, ScrapeError> {
+    let product = answer(page)?.field(PRICE_PAGE_DATA)?;
+    if product.is_null() {
+        return Ok(None);
+    }
+    let Some(templates) = product.object()?.optional("TemplateInfoList") else { return Ok(None) };
+    let mut best = None;
+    for template in templates.list()? {
+        let template = template.object()?;
+        let is_of_prices = template.optional("Type").is_some_and(|kind| kind.whole() == Ok(1));
+        let tables = template.optional("TableCodeList").map(|tables| tables.list()).transpose()?;
+        let rank = match tables.map(|tables| tables.len()) {
+            None if !template.has("TableCodeList") => u8::from(is_of_prices),
+            None | Some(0) => continue,
+            Some(_) => 2 + u8::from(is_of_prices),
+        };
+        if best.as_ref().is_none_or(|(other, _)| *other < rank) {
+            best = Some((rank, template));
+        }
+    }
+    let Some((_, template)) = best else { return Ok(None) };
+    let code = template.field("TemplateCode")?;
     let text = code.text()?;
     if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric()) {
-        return Ok(text.into_owned());
+        return Ok(Some(text.into_owned()));
     }
     Err(changed(page, &code.place().at, "the code of a template", code.characters()))
 }
 
-fn requests(name: &str, code: &str) -> Vec<PageRequest> {
+fn requests(name: &str, scope: &str, code: &str) -> Vec<PageRequest> {
     let template = format!("{PRICE_URL}?Action=ListTemplate&Version=2020-01-01&TemplateCode={code}");
     let table = format!("{PRICE_URL}?Action=GetTable&Version=2020-01-01");
     vec![
-        PageRequest::get(format!("template-{name}"), SCOPE_ALL, template),
+        PageRequest::get(format!("template-{name}"), scope, template),
         PageRequest {
             method: Method::Post,
             body: Some(format!(r#"{{"TemplateCode":"{code}"}}"#)),
-            ..PageRequest::get(format!("table-{name}"), SCOPE_ALL, table)
+            ..PageRequest::get(format!("table-{name}"), scope, table)
         },
     ]
 }

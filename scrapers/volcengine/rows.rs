@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use rust_decimal::Decimal;
 
 use super::template::{Configuration, Template, disk_gb, quantity};
-use super::{HARDWARE, MANIFEST, PRODUCTS, nothing};
+use super::{HARDWARE, LAST_KNOWN, MANIFEST, PRODUCTS, nothing};
 use crate::contract::{
     GpuShare, Machine, Page, Parsed, PriceUnit, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError,
     SkipReason, Skipped, Terms, UNKNOWN_HARDWARE, Upfront,
@@ -17,12 +17,15 @@ use crate::money;
 
 /// Doubles every type for those who pay by the month.
 const MONTHLY: &str = ".month";
+/// Flag of an offer from the last known template, for the price page named none.
+const LAST_KNOWN_TEMPLATE: &str = "last_known_template";
 /// Older families of GPU machines, whose names follow no rule.
 const OLD_FAMILIES: [&str; 3] = ["g1ie", "g1v", "g1ve"];
 
 /// Takes the rows of one table, and counts those of machines.
 pub(super) fn take(page: &Page, result: &Object, template: &Template, parsed: &mut Parsed) -> Result<usize, ScrapeError> {
     let mut machines = 0;
+    let is_last_known = page.name.ends_with(LAST_KNOWN);
     let list = result.field("TableList")?;
     let tables = list.list()?;
     if tables.is_empty() {
@@ -42,7 +45,10 @@ pub(super) fn take(page: &Page, result: &Object, template: &Template, parsed: &m
                 machines += 1;
             }
             match base(&row, template, parsed) {
-                Ok(base) => {
+                Ok(mut base) => {
+                    if is_last_known {
+                        base.flags.insert(LAST_KNOWN_TEMPLATE);
+                    }
                     if let Err(reason) = prices(&row, &base, &label, parsed) {
                         parsed.take(label, row.place(), Err(reason));
                     }
@@ -57,11 +63,20 @@ pub(super) fn take(page: &Page, result: &Object, template: &Template, parsed: &m
 
 /// What all offers of a row have in common; the price is filled in for each of them.
 fn base(row: &Object, template: &Template, parsed: &mut Parsed) -> Result<PublishedOffer, SkipReason> {
-    if !PRODUCTS.contains(&row.text("Product")?.as_ref()) {
+    let product = row.text("Product")?;
+    let is_ours = PRODUCTS.contains(&product.as_ref());
+    let code = match row.text("ConfigurationCode") {
+        Err(_) if !is_ours => return Err(SkipReason::OutOfScope("another product")),
+        code => code?,
+    };
+    let instance_type = code.strip_suffix(MONTHLY).unwrap_or(&code);
+    // A GPU machine under a name of its own is not of another kind, and must not vanish when it is sold so.
+    if !is_ours && instance_type.starts_with("ecs.") && is_gpu_machine(instance_type) {
+        return Err(SkipReason::UnknownWord { what: "product", word: product.into_owned() });
+    }
+    if !is_ours {
         return Err(SkipReason::OutOfScope("another product"));
     }
-    let code = row.text("ConfigurationCode")?;
-    let instance_type = code.strip_suffix(MONTHLY).unwrap_or(&code);
     if instance_type.starts_with("ml.") {
         return Err(SkipReason::OutOfScope("machine learning platform, not ECS"));
     }
@@ -78,7 +93,7 @@ fn base(row: &Object, template: &Template, parsed: &mut Parsed) -> Result<Publis
         billing_words(&code, configuration)?;
     }
     let known = HARDWARE.find(instance_type);
-    let is_known = known.as_ref().is_some_and(|(gpu, _)| gpu.label.is_some());
+    let is_known = known.is_some();
     let (mut gpu, mut machine) = known.unwrap_or_else(|| (PublishedGpu::unknown(), Machine::default()));
     if family(instance_type).starts_with("vgn") && gpu.count.is_none() {
         gpu.share = GpuShare::Derived;
@@ -151,6 +166,9 @@ fn offer(price: &Object, base: &PublishedOffer, is_monthly: bool) -> Result<Publ
         ("hourly", 1) => (PriceUnit::Hour, PricingModel::OnDemand, None),
         ("monthly", 1) => (PriceUnit::Month, PricingModel::Subscription, Some(1)),
         ("monthly", 12 | 24 | 36) => (PriceUnit::Term, PricingModel::Subscription, Some(times)),
+        ("monthly", 2..=11 | 48) => {
+            return Err(SkipReason::Undecoded("a price of so many months, of which nobody has read whether it is their total"));
+        }
         (word, _) => return Err(SkipReason::UnknownWord { what: "period", word: format!("{times} × {word}") }),
     };
     if is_monthly != months.is_some() {
@@ -172,6 +190,9 @@ fn amount(value: &Value) -> Result<Decimal, SkipReason> {
         return Err(SkipReason::PriceMissing);
     }
     let number = value.decimal().map_err(|_| SkipReason::PriceUnreadable { text: text.to_owned() })?;
+    if number.is_zero() {
+        return Err(SkipReason::OutOfScope("not on sale"));
+    }
     money::positive(number, text)
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use num_rational::Ratio;
 
 use super::*;
-use crate::contract::PublishedOffer;
+use crate::contract::{PublishedOffer, UNKNOWN_HARDWARE};
 use crate::recordings;
 
 fn recorded(name: &str) -> Page {
@@ -22,7 +22,7 @@ fn page(like: &str, body: &str) -> Page {
 fn a_price_page_leads_to_a_template_and_its_table() {
     let requests = Volcengine.follow(&recorded("page-gpu-server")).expect("the page reads");
     let names: Vec<_> = requests.iter().map(|request| (request.name.as_str(), request.scope.as_str())).collect();
-    assert_eq!(names, [("template-gpu-server", "all"), ("table-gpu-server", "all")]);
+    assert_eq!(names, [("template-gpu-server", "gpu-server"), ("table-gpu-server", "gpu-server")]);
     let base = "https://www.volcengine.com/anonymous-api/trade/price";
     let code = "CLT7310571628986405999";
     assert_eq!(requests[0].url, format!("{base}?Action=ListTemplate&Version=2020-01-01&TemplateCode={code}"));
@@ -33,18 +33,62 @@ fn a_price_page_leads_to_a_template_and_its_table() {
 }
 
 #[test]
-fn a_page_of_ecs_that_names_no_template_leads_to_the_last_known_one_and_says_so() {
+fn a_price_page_of_ecs_that_names_no_template_leads_to_the_last_known_one_and_says_so() {
     let none = r#"{"activeProductInfo": {"TemplateInfoList": []}}"#;
-    for body in [none, r#"{"activeProductInfo": null}"#, "{}", "<!doctype html>", r#"{"activeProductInfo": {}}"#] {
+    let empty = r#"{"activeProductInfo": {"TemplateInfoList": [{"TemplateCode": "CLT1", "Type": 1, "TableCodeList": []}]}}"#;
+    for body in [none, empty, r#"{"activeProductInfo": null}"#, r#"{"activeProductInfo": {}}"#] {
         let requests = Volcengine.follow(&page("page-ecs", body)).expect("the last known template");
-        let names: Vec<_> = requests.iter().map(|request| request.name.as_str()).collect();
-        assert_eq!(names, ["template-ecs-last-known", "table-ecs-last-known"], "{body}");
+        let names: Vec<_> = requests.iter().map(|request| (request.name.as_str(), request.scope.as_str())).collect();
+        assert_eq!(names, [("template-ecs-last-known", "ecs"), ("table-ecs-last-known", "ecs")], "{body}");
         assert!(requests[0].url.ends_with(LAST_KNOWN_ECS));
+        let refused = Volcengine.follow(&page("page-gpu-server", body)).expect_err("no template is known");
+        assert_eq!(refused.code(), "nothing_found", "{body}");
     }
-    let code = |body: &str| Volcengine.follow(&page("page-gpu-server", body)).expect_err("no template is known").code();
-    assert_eq!(code(none), "nothing_found");
-    assert_eq!(code("<!doctype html>"), "wrong_format");
-    assert_eq!(code(r#"{"activeProductInfo": {"TemplateInfoList": [{"TemplateCode": "a&b"}]}}"#), "shape_changed");
+}
+
+#[test]
+fn what_is_no_price_page_fails_and_leads_to_no_last_known_template() {
+    let error = r#"{"ResponseMetadata": {"Error": {"Code": "Busy"}}}"#;
+    for (body, code) in [
+        ("{}", "shape_changed"),
+        ("<!doctype html>", "wrong_format"),
+        ("", "wrong_format"),
+        (error, "error_answer"),
+        (r#"{"activeProductInfo": "none"}"#, "shape_changed"),
+        (r#"{"activeProductInfo": {"TemplateInfoList": {}}}"#, "shape_changed"),
+        (r#"{"activeProductInfo": {"TemplateInfoList": [{"Type": 1}]}}"#, "shape_changed"),
+        (r#"{"activeProductInfo": {"TemplateInfoList": [{"TemplateCode": "a&b"}]}}"#, "shape_changed"),
+    ] {
+        for name in ["page-ecs", "page-gpu-server"] {
+            assert_eq!(Volcengine.follow(&page(name, body)).expect_err("no requests").code(), code, "{name} {body}");
+        }
+    }
+}
+
+#[test]
+fn the_template_is_the_one_of_the_prices() {
+    let with = |code: &str, kind: u32, tables: &str| format!(r#"{{"TemplateCode": "{code}", "Type": {kind}{tables}}}"#);
+    let (some, none, null) = (r#", "TableCodeList": ["T1"]"#, r#", "TableCodeList": []"#, r#", "TableCodeList": null"#);
+    for (templates, code) in [
+        ([with("A", 2, some), with("B", 1, none), with("C", 1, some)], "C"),
+        ([with("A", 1, null), with("B", 2, some), with("C", 3, some)], "B"),
+        ([with("A", 1, ""), with("B", 2, some), with("C", 1, none)], "B"),
+        ([with("A", 2, ""), with("B", 1, ""), with("C", 1, "")], "B"),
+        ([with("A", 2, ""), with("B", 3, ""), with("C", 1, none)], "A"),
+    ] {
+        let body = format!(r#"{{"activeProductInfo": {{"TemplateInfoList": [{}]}}}}"#, templates.join(", "));
+        let requests = Volcengine.follow(&page("page-ecs", &body)).expect("a template");
+        assert_eq!(requests[1].body, Some(format!(r#"{{"TemplateCode":"{code}"}}"#)), "{body}");
+    }
+}
+
+#[test]
+fn a_product_is_its_price_page_its_template_and_its_table() {
+    let start = Volcengine.manifest().start(false);
+    let scopes: Vec<_> = start.iter().map(|request| (request.name.as_str(), request.scope.as_str())).collect();
+    assert_eq!(scopes, [("page-ecs", "ecs"), ("page-gpu-server", "gpu-server")]);
+    let refused = Volcengine.parse(&[recorded("page-gpu-server")]).expect_err("nothing but its price page");
+    assert_eq!(refused.code(), "page_missing");
 }
 
 #[test]
@@ -55,11 +99,17 @@ fn templates_and_tables_lead_nowhere() {
 }
 
 #[test]
-fn the_scope_is_told_from_the_content() {
-    for (name, scope) in [("page-ecs", SCOPE_INDEX), ("template-ecs", SCOPE_ALL), ("table-gpu-server", SCOPE_ALL)] {
+fn nothing_in_a_file_tells_its_product_so_all_are_read_together() {
+    let index = Some(SCOPE_INDEX.to_owned());
+    for (name, scope) in [("page-ecs", index), ("template-ecs", None), ("table-gpu-server", None)] {
         let page = Page { name: "file".to_owned(), url: "file.json".to_owned(), ..recorded(name) };
-        assert_eq!(Volcengine.scope(&page), Ok(Some(scope.to_owned())), "{name}");
+        assert_eq!(Volcengine.scope(&page), Ok(scope), "{name}");
     }
+    let (pages, refused) = crate::assign_scopes(&Volcengine, recordings::newest("volcengine").expect("a recording").pages);
+    assert!(refused.is_empty());
+    let read = crate::read(&Volcengine, pages);
+    let parsed = read["all"].as_ref().expect("the pages read");
+    assert_eq!((read.len(), parsed.out_of_scope["repeated price"]), (1, 1));
 }
 
 #[test]
@@ -91,6 +141,18 @@ fn twelve_months_are_the_total_that_is_paid() {
 }
 
 #[test]
+fn other_numbers_of_months_are_kept_and_refuse_nothing() {
+    let table = String::from_utf8(recorded("table-ecs").body).expect("text");
+    for months in ["2", "11", "48"] {
+        let changed = table.replace(r#""Times": 12"#, &format!(r#""Times": {months}"#));
+        let pages = [recorded("template-ecs"), page("table-ecs", &changed)];
+        let parsed = Volcengine.parse(&pages).expect("the pages read");
+        let codes: BTreeSet<_> = parsed.skipped.iter().map(|row| row.reason.code()).collect();
+        assert_eq!((codes, parsed.skipped.len()), (BTreeSet::from(["undecoded"]), 2), "{months}");
+    }
+}
+
+#[test]
 fn a_tree_that_does_not_end_is_refused() {
     let text = format!("{}{}", "[".repeat(100), "]".repeat(100));
     let template = page("template-ecs", &format!(r#"{{"Result": {{"List": [{{"Template": "{text}"}}]}}}}"#));
@@ -115,6 +177,18 @@ fn families_are_as_read_and_none_is_invented() {
     for invented in ["ecs.gn1l.xlarge", "ecs.gn2l.xlarge", "ecs.gn2o.4xlarge"] {
         assert!(HARDWARE.find(invented).is_none(), "{invented}");
     }
+}
+
+#[test]
+fn a_machine_whose_card_is_not_confirmed_is_no_unknown_machine() {
+    let pages = recordings::newest("volcengine").expect("a dated recording").pages;
+    let offers = Volcengine.parse(&pages).expect("the pages read").offers;
+    let flags = |name: &str| {
+        let offer = offers.iter().find(|offer| offer.instance_type.as_deref() == Some(name)).expect("the machine");
+        (offer.gpu.label.is_some(), offer.gpu.count, offer.flags.clone())
+    };
+    assert_eq!(flags("ecs.pni3l.48xlarge"), (false, Some(Ratio::from(8)), BTreeSet::new()));
+    assert_eq!(flags("ecs.g1ve.2xlarge"), (false, None, BTreeSet::from([UNKNOWN_HARDWARE])));
 }
 
 #[test]

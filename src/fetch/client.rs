@@ -58,6 +58,14 @@ pub enum FetchError {
         /// Which rule.
         reason: String,
     },
+    /// The host's robots.txt cannot be had, so nothing is read from it: try again tomorrow.
+    #[error("robots.txt of {host} answered {status}, so nothing is read from it tonight")]
+    RobotsBroken {
+        /// The host.
+        host: String,
+        /// The status.
+        status: u16,
+    },
     /// The server answered with an error to the end.
     #[error("page `{page}` answered {status} after {tries} tries")]
     HttpStatus {
@@ -67,6 +75,12 @@ pub enum FetchError {
         status: u16,
         /// How often it was tried.
         tries: usize,
+    },
+    /// The page may not exist, and does not.
+    #[error("page `{page}` is not part of this night")]
+    NotThere {
+        /// The page.
+        page: String,
     },
     /// The server wants a longer wait than a night has.
     #[error("page `{page}` is rate-limited: the server asks for {wait_seconds} s")]
@@ -126,7 +140,9 @@ impl FetchError {
             Self::BadAddress { .. } => "bad_address",
             Self::NotConnected { .. } => "not_connected",
             Self::RobotsForbid { .. } => "robots_forbid",
+            Self::RobotsBroken { .. } => "robots_broken",
             Self::HttpStatus { .. } => "http_status",
+            Self::NotThere { .. } => "not_there",
             Self::RateLimited { .. } => "rate_limited",
             Self::TimedOut { .. } => "timed_out",
             Self::TooLarge { .. } => "too_large",
@@ -170,15 +186,17 @@ impl Client {
         // Redirects stay on the host that was asked: a price list that moved is a change for a person to see.
         let same_host = redirect::Policy::custom(|attempt| {
             let is_at_home = attempt.previous().first().is_some_and(|first| {
-                first.host_str() == attempt.url().host_str()
-                    && (first.scheme() == attempt.url().scheme() || attempt.url().scheme() == "https")
+                let to = attempt.url();
+                let is_upgrade = first.scheme() == "http" && to.scheme() == "https" && to.port().is_none();
+                first.host_str() == to.host_str() && (first.origin() == to.origin() || is_upgrade)
             });
             if attempt.previous().len() > 5 {
                 attempt.error("more than five redirects")
             } else if is_at_home {
                 attempt.follow()
             } else {
-                let to = attempt.url().to_string();
+                // The rest of the address may repeat the key.
+                let to = attempt.url().origin().ascii_serialization();
                 attempt.error(format!("redirected to another host: {to}"))
             }
         });
@@ -200,12 +218,32 @@ impl Client {
         let robots = match known {
             Some(robots) => robots,
             None => {
-                let robots = Robots::read(&self.http, url).await?;
+                let robots = self.read_robots(url).await?;
                 self.robots.lock().expect("nobody panics while holding this lock").insert(origin, robots.clone());
                 robots
             }
         };
         robots.allow(url)
+    }
+
+    /// robots.txt of a host, tried as often as a page.
+    async fn read_robots(&self, url: &Url) -> Result<Robots, FetchError> {
+        let mut waits = self.waits();
+        loop {
+            let error = match Robots::read(&self.http, url).await {
+                Ok(robots) => return Ok(robots),
+                Err(error) => error,
+            };
+            match waits.next() {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Waits between the tries of one page.
+    fn waits(&self) -> impl Iterator<Item = Duration> + use<> {
+        ExponentialBuilder::default().with_min_delay(self.first_wait).with_max_times(TRIES_MAX - 1).with_jitter().build()
     }
 
     /// Fetches one page, trying again where that may help.
@@ -221,8 +259,7 @@ impl Client {
     ) -> Result<Got, FetchError> {
         let limits = &scraper.manifest().fetch;
         let ask = Ask { scraper, request, url, validators, key: Key::of(scraper.manifest()).filter(|_| request.with_key) };
-        let mut waits =
-            ExponentialBuilder::default().with_min_delay(self.first_wait).with_max_times(TRIES_MAX - 1).with_jitter().build();
+        let mut waits = self.waits();
         let mut tries = 0;
         loop {
             tries += 1;
@@ -241,7 +278,8 @@ impl Client {
                     (Some(_), Some(asked_for)) if asked_for > RETRY_AFTER_MAX => {
                         return Err(FetchError::RateLimited { page: request.name.clone(), wait_seconds: asked_for.as_secs() });
                     }
-                    (Some(own), asked_for) => tokio::time::sleep(asked_for.unwrap_or(own)).await,
+                    // A wait of nothing is no wait to keep.
+                    (Some(own), asked_for) => tokio::time::sleep(asked_for.filter(|wait| !wait.is_zero()).unwrap_or(own)).await,
                 },
             }
         }
@@ -256,6 +294,9 @@ impl Client {
         }
         if !status.is_success() {
             let error = FetchError::HttpStatus { page: request.name.clone(), status: status.as_u16(), tries };
+            if status == StatusCode::NOT_FOUND && request.may_be_missing {
+                return Err(Trouble::Lasting(FetchError::NotThere { page: request.name.clone() }));
+            }
             return Err(if may_pass(status) {
                 Trouble::Passing(error, retry_after(response.headers(), SystemTime::now()))
             } else {
@@ -340,7 +381,7 @@ fn trouble(ask: &Ask<'_>, error: reqwest::Error) -> Trouble {
         return Trouble::Lasting(FetchError::LedAstray { page: ask.request.name.clone(), reason });
     }
     if error.is_connect() {
-        return Trouble::Lasting(not_connected(ask.url, reason));
+        return Trouble::Passing(not_connected(ask.url, reason), None);
     }
     Trouble::Passing(FetchError::BrokenOff { page: ask.request.name.clone(), reason }, None)
 }

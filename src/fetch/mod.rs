@@ -8,12 +8,12 @@ mod client;
 mod key;
 mod robots;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
-use gpuledger_scrapers::contract::{Page, PageRequest, Scraper};
+use gpuledger_scrapers::contract::{Method, Page, PageRequest, SCOPE_INDEX, Scraper};
 use tokio::sync::Mutex;
 use url::Url;
 
@@ -66,14 +66,17 @@ pub async fn fetch_pages(
     let started = Instant::now();
     let manifest = scraper.manifest();
     let mut delivery = Delivery { scraper, input: Input::Live, pages: Vec::new(), failures: Vec::new(), seconds: 0.0 };
-    let mut waiting: VecDeque<PageRequest> = start.into();
-    let mut asked: HashSet<(String, Option<String>)> = HashSet::new();
+    let mut waiting: VecDeque<(PageRequest, Option<Asked>)> = start.into_iter().map(|request| (request, None)).collect();
+    let mut trail = Trail::default();
     let mut lost_scopes: HashSet<String> = HashSet::new();
     let mut bytes = 0;
-    let mut unreachable: HashMap<String, String> = HashMap::new();
-    while let Some(request) = waiting.pop_front() {
-        // A scope that lost a page is absent tonight, so its other pages need not be asked for.
-        if lost_scopes.contains(&request.scope) {
+    let mut unreachable: HashMap<String, (&str, String)> = HashMap::new();
+    let mut scope_roots: BTreeMap<String, HashSet<Asked>> = BTreeMap::new();
+    let mut lost_roots: HashSet<Asked> = HashSet::new();
+    while let Some((request, from)) = waiting.pop_front() {
+        // A scope that lost a page is absent tonight, so its other pages need not be asked for. Index pages do not stand for
+        // each other: each leads to scopes of its own.
+        if request.scope != SCOPE_INDEX && lost_scopes.contains(&request.scope) {
             continue;
         }
         let mut lose = |code: &str, reason: String| {
@@ -81,18 +84,26 @@ pub async fn fetch_pages(
             delivery.failures.push(Failure { scope: request.scope.clone(), code: code.to_owned(), reason, is_skip: false });
         };
         // A host that cannot be reached at all is not tried again for each of its scopes.
-        if let Some(reason) = host_of(&request).and_then(|host| unreachable.get(&host)) {
-            lose("not_connected", reason.clone());
+        if let Some((code, reason)) = host_of(&request).and_then(|host| unreachable.get(&host)) {
+            lose(code, reason.clone());
             continue;
         }
-        if !asked.insert((request.url.clone(), request.body.clone())) {
-            lose(
-                "link_loop",
-                format!("page `{}` leads back to a page that was asked for already: {}", request.name, request.url),
-            );
-            continue;
+        let asked: Asked = (request.url.clone(), request.body.clone());
+        match trail.step(&asked, from, &request.scope) {
+            Step::New => {}
+            Step::Done => continue,
+            Step::Back => {
+                let reason = format!("page `{}` leads back to a page that was asked for already: {}", request.name, request.url);
+                lose("link_loop", reason);
+                continue;
+            }
+            Step::OfAnotherScope(scope) => {
+                let reason = format!("page `{}` is a page of scope `{scope}` as well: {}", request.name, request.url);
+                lose("page_of_two_scopes", reason);
+                continue;
+            }
         }
-        if asked.len() > manifest.fetch.max_pages {
+        if trail.len() > manifest.fetch.max_pages {
             lose("too_many_pages", format!("more than the {} pages that the manifest allows", manifest.fetch.max_pages));
             continue;
         }
@@ -100,22 +111,88 @@ pub async fn fetch_pages(
             Ok((receipt, page)) => {
                 bytes += receipt.bytes;
                 match scraper.follow(&page) {
-                    Ok(more) => waiting.extend(more),
+                    Ok(more) => waiting.extend(more.into_iter().map(|request| (request, Some(asked.clone())))),
                     Err(error) => lose(error.code(), error.to_string()),
                 }
+                scope_roots.entry(request.scope.clone()).or_default().insert(trail.root(&asked));
                 delivery.pages.push(receipt);
             }
             Err(error) => {
-                if let FetchError::NotConnected { host, .. } = &error {
-                    unreachable.insert(host.clone(), error.to_string());
+                if let FetchError::NotConnected { host, .. } | FetchError::RobotsBroken { host, .. } = &error {
+                    unreachable.insert(host.clone(), (error.code(), error.to_string()));
                 }
                 lose(error.code(), error.to_string());
+                if matches!(error, FetchError::NotThere { .. })
+                    && let Some(failure) = delivery.failures.last_mut()
+                {
+                    failure.is_skip = true;
+                }
             }
         }
-        progress(delivery.pages.len() + delivery.failures.len(), asked.len() + waiting.len(), bytes);
+        if request.scope == SCOPE_INDEX && lost_scopes.remove(SCOPE_INDEX) {
+            lost_roots.insert(trail.root(&asked));
+        }
+        progress(delivery.pages.len() + delivery.failures.len(), trail.len() + waiting.len(), bytes);
+    }
+    // An index page that was lost may have led to more pages of the scopes that its start page leads to.
+    for (scope, roots) in scope_roots {
+        if scope != SCOPE_INDEX && !lost_scopes.contains(&scope) && !roots.is_disjoint(&lost_roots) {
+            let reason = "an index page was lost, so nobody knows whether the scope has all its pages".to_owned();
+            delivery.failures.push(Failure { scope, code: "index_missing".to_owned(), reason, is_skip: false });
+        }
     }
     delivery.seconds = started.elapsed().as_secs_f64();
     delivery
+}
+
+/// What makes two requests the same: the address and what is sent along.
+type Asked = (String, Option<String>);
+
+/// What was asked for so far: from which page, and for which scope.
+#[derive(Default)]
+struct Trail(HashMap<Asked, (Option<Asked>, String)>);
+
+/// What a request is in the trail.
+enum Step {
+    /// Not asked for yet.
+    New,
+    /// Asked for already, from a page beside the way here.
+    Done,
+    /// On the way here already: a loop.
+    Back,
+    /// Asked for already, for another scope.
+    OfAnotherScope(String),
+}
+
+impl Trail {
+    fn step(&mut self, asked: &Asked, from: Option<Asked>, scope: &str) -> Step {
+        let Some((_, of)) = self.0.get(asked) else {
+            self.0.insert(asked.clone(), (from, scope.to_owned()));
+            return Step::New;
+        };
+        let of = of.clone();
+        let mut before = from.as_ref();
+        while let Some(page) = before {
+            if page == asked {
+                return Step::Back;
+            }
+            before = self.0.get(page).and_then(|(from, _)| from.as_ref());
+        }
+        if of == scope { Step::Done } else { Step::OfAnotherScope(of) }
+    }
+
+    /// The start page that leads to a page.
+    fn root(&self, asked: &Asked) -> Asked {
+        let mut page = asked;
+        while let Some((Some(from), _)) = self.0.get(page) {
+            page = from;
+        }
+        page.clone()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 fn host_of(request: &PageRequest) -> Option<String> {
@@ -154,8 +231,8 @@ async fn fetch_page(
     *asked_at = Some(Instant::now());
     drop(asked_at);
     match (answer?, &last) {
-        (Got::Unchanged, Some(last)) => again(archive, last, request).map_err(not_archived),
-        (Got::Unchanged, None) => Err(FetchError::HttpStatus { page: request.name.clone(), status: 304, tries: 1 }),
+        (Got::Unchanged, Some(last)) if !last.validators.is_empty() => again(archive, last, request).map_err(not_archived),
+        (Got::Unchanged, _) => Err(FetchError::HttpStatus { page: request.name.clone(), status: 304, tries: 1 }),
         (Got::Answer(answer, validators), _) => {
             let (receipt, page) = archive.keep(*answer).map_err(not_archived)?;
             if is_plain && (request.is_immutable || !validators.is_empty()) {
@@ -181,5 +258,6 @@ fn again(archive: &Archive, last: &LastAnswer, request: &PageRequest) -> Result<
 
 /// Whether an archived answer went through the sieve that its page would go through today.
 fn is_sieved_alike(scraper: &dyn Scraper, last: &LastAnswer) -> bool {
-    last.receipt.whole.as_ref().is_none_or(|whole| scraper.sieves().contains(&whole.sieve.as_str()))
+    last.receipt.method == Method::Get
+        && last.receipt.whole.as_ref().is_none_or(|whole| scraper.sieves().contains(&whole.sieve.as_str()))
 }

@@ -20,11 +20,10 @@ pub(super) enum Robots {
     Missing,
     /// These rules.
     Rules(String),
-    /// The host cannot say it for now.
-    Broken(u16),
 }
 
 impl Robots {
+    /// Reads the file once. It is broken, or the host is out of reach, as an error.
     pub(super) async fn read(http: &reqwest::Client, page: &Url) -> Result<Self, FetchError> {
         let mut url = page.clone();
         url.set_path("/robots.txt");
@@ -37,7 +36,8 @@ impl Robots {
         };
         let status = response.status();
         if status.is_server_error() || status.as_u16() == 429 {
-            return Ok(Self::Broken(status.as_u16()));
+            let host = url.host_str().map_or_else(String::new, str::to_owned);
+            return Err(FetchError::RobotsBroken { host, status: status.as_u16() });
         }
         if !status.is_success() {
             return Ok(Self::Missing);
@@ -65,7 +65,6 @@ impl Robots {
         };
         match self {
             Self::Missing => Ok(()),
-            Self::Broken(status) => forbid(&format!("it answered {status}, so nothing is read tonight")),
             Self::Rules(text) => match Robot::new(AGENT, text.as_bytes()) {
                 Ok(robot) if robot.allowed(url.as_str()) => Ok(()),
                 Ok(_) => forbid("a rule for this program or for all"),

@@ -12,7 +12,7 @@ pub mod unit;
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
-use gpuledger_scrapers::contract::{GpuShare, PublishedOffer, UNKNOWN_HARDWARE};
+use gpuledger_scrapers::contract::{GpuShare, PricingModel, PublishedOffer, UNKNOWN_HARDWARE};
 use gpuledger_scrapers::manifest::Manifest;
 use num_rational::Ratio;
 use num_traits::{CheckedDiv, CheckedMul, ToPrimitive as _};
@@ -205,7 +205,13 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
     columns.wholes(
         "min_billing_seconds",
         observed.iter().map(|observed| {
-            let of_manifest = observed.manifest.published.as_ref().and_then(|published| published.min_billing_seconds);
+            // What is paid for a term is not billed by the second.
+            let is_by_use = matches!(
+                observed.offer.terms.pricing_model,
+                PricingModel::OnDemand | PricingModel::Spot | PricingModel::LowPriority
+            );
+            let published = observed.manifest.published.as_ref().filter(|_| is_by_use);
+            let of_manifest = published.and_then(|published| published.min_billing_seconds);
             whole(observed.offer.terms.min_billing_seconds.or(of_manifest))
         }),
     );
@@ -231,7 +237,7 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
 }
 
 /// A count in multiples of the dataset's last digit; a third of a card is cut there, and prices use the exact third.
-fn scaled_count(count: Ratio<u32>) -> i128 {
+pub(crate) fn scaled_count(count: Ratio<u32>) -> i128 {
     let power = 10_i128.pow(u32::try_from(DECIMAL_SCALE).expect("the scale is small"));
     i128::from(*count.numer()) * power / i128::from(*count.denom())
 }

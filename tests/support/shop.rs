@@ -1,12 +1,12 @@
-//! A small source made for tests of fetching: a page leads to another where it has a line `next /path`, and to one whose
-//! bytes never change where it has a line `for-ever /path`. A page that begins with `bulk` is a bulk file. Whenever it is shown a page it looks the bytes up in the archive
+//! A small source made for tests of fetching: a page leads to another where it has a line `next /path`, to one whose
+//! bytes never change where it has a line `for-ever /path`, and to an index where it has a line `index /path`. A page that begins with `bulk` is a bulk file. Whenever it is shown a page it looks the bytes up in the archive
 //! first, so every test also shows that they were kept before they were read.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use gpuledger::archive::Archive;
-use gpuledger_scrapers::contract::{Page, PageRequest, Parsed, ScrapeError, Scraper};
+use gpuledger_scrapers::contract::{Page, PageRequest, Parsed, SCOPE_INDEX, ScrapeError, Scraper};
 use gpuledger_scrapers::manifest::Manifest;
 use gpuledger_scrapers::sieve::Sieve;
 use tempfile::TempDir;
@@ -36,11 +36,14 @@ impl Scraper for Shop {
         let kept = self.archive().read(&page.sha256).expect("a page is archived before anything reads it");
         assert_eq!(kept, page.body);
         let base = self.manifest.homepage.as_str();
-        let request = |path: &str| PageRequest::get(path, page.scope.as_str(), format!("{base}{path}"));
+        let of = |scope: &str, path: &str| PageRequest::get(path, scope, format!("{base}{path}"));
+        // What an index leads to is of a scope of its own.
+        let request = |path: &str| of(if page.scope == SCOPE_INDEX { path } else { &page.scope }, path);
         let text = page.text()?;
         let next = text.lines().filter_map(|line| line.strip_prefix("next ")).map(request);
+        let index = text.lines().filter_map(|line| line.strip_prefix("index ")).map(|path| of(SCOPE_INDEX, path));
         let for_ever = text.lines().filter_map(|line| line.strip_prefix("for-ever ")).map(|path| request(path).immutable());
-        Ok(next.chain(for_ever).collect())
+        Ok(next.chain(index).chain(for_ever).collect())
     }
 
     fn sieve(&self, head: &[u8]) -> Option<&'static Sieve> {
@@ -52,8 +55,11 @@ impl Scraper for Shop {
         &["bulk-1"]
     }
 
-    fn parse(&self, _pages: &[Page]) -> Result<Parsed, ScrapeError> {
-        Ok(Parsed::default())
+    fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
+        match pages.iter().find(|page| page.body.starts_with(b"refuse")) {
+            Some(page) => Err(ScrapeError::NothingFound { page: page.name.clone(), at: "the first word".to_owned() }),
+            None => Ok(Parsed::default()),
+        }
     }
 }
 

@@ -49,10 +49,34 @@ fn the_real_rows_are_ours_when_they_are_of_an_accelerated_machine() {
 fn the_real_savings_plans_are_read() {
     let Some(path) = shared("data/samples/aws/aws_savings_plan_ap-east-2_sample_2025-09-11.csv") else { return };
     let body = std::fs::read(path).expect("the file was there a moment ago");
-    let list = page("plans-ap-east-2", "ap-east-2", "https://x/y/20250911184447/ap-east-2/index.csv", body);
-    assert_eq!(Aws.scope(&list), Ok(Some("ap-east-2".to_owned())));
+    let list = page("plans-ap-east-2", "ap-east-2@plans", "https://x/y/20250911184447/ap-east-2/index.csv", body);
+    assert_eq!(Aws.scope(&list), Ok(Some("ap-east-2@plans".to_owned())));
     let parsed = Aws.parse(&[list]).expect("the real list reads");
     assert!(parsed.offers.is_empty() && parsed.skipped.is_empty() && parsed.unread_fields.is_empty(), "{parsed:?}");
+}
+
+#[test]
+fn the_real_savings_plans_are_ours_when_they_are_of_an_accelerated_machine() {
+    let Some(path) = shared("data/samples/aws/aws_savings_plan_ap-east-2_sample_2025-09-11.csv") else { return };
+    let text = std::fs::read_to_string(path).expect("the file was there a moment ago").replace("r7g", "g5");
+    let parsed = Aws.parse(&[page("plans", "ap-east-2@plans", "x", text)]).expect("the real list reads");
+    let mut found: Vec<_> = parsed
+        .offers
+        .iter()
+        .map(|offer| (offer.instance_type.as_deref().unwrap_or_default(), offer.terms.tenancy, offer.terms.os))
+        .collect();
+    found.sort_unstable_by_key(|(instance_type, ..)| *instance_type);
+    // Four of the 44 are of plain machines; the others are of reservations, of a host or of other systems.
+    assert_eq!(
+        found,
+        [
+            ("g5.12xlarge", Some(Tenancy::Shared), Os::Linux),
+            ("g5.16xlarge", Some(Tenancy::Dedicated), Os::Linux),
+            ("g5.2xlarge", Some(Tenancy::Shared), Os::Linux),
+            ("g5.xlarge", Some(Tenancy::Dedicated), Os::Linux),
+        ]
+    );
+    assert!(parsed.skipped.is_empty(), "{:?}", parsed.skipped);
 }
 
 #[test]

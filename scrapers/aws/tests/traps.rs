@@ -64,6 +64,22 @@ fn trap_4_reservations_keep_both_parts() {
     assert!(reserved.contains(&(Some(Upfront::Partial), "6.62911".to_owned(), Some("58071".to_owned()))));
     assert!(reserved.contains(&(Some(Upfront::All), "0".to_owned(), Some("113821".to_owned()))));
     assert_eq!(reasons("reservation-without-fee"), ["field_missing"]);
+    // Of two rows that contradict each other neither is taken, and the reservation goes with them.
+    for (part, from, to) in [
+        ("\"Hrs\"", "6.6291100000", "1.0000000000"),
+        ("\"Quantity\"", "\"58071\"", "\"5807\""),
+        ("\"Quantity\"", "\"1yr\"", "\"3yr\""),
+    ] {
+        let page = changed_page("2026-09-02", "prices-us-east-1", |text| {
+            let row =
+                text.lines().find(|row| row.contains("HU7G6KETJZ") && row.contains(part)).expect("a row of the reservation");
+            format!("{}\n{}\n", text.trim_end(), row.replace(from, to))
+        });
+        let parsed = Aws.parse(&[page]).expect("the list reads");
+        let reasons: Vec<_> = parsed.skipped.iter().map(|row| row.reason.code()).collect();
+        assert_eq!(reasons, ["contradiction", "contradiction"], "{to}");
+        assert_eq!(parsed.offers.iter().filter(|offer| offer.price.upfront_amount.is_some()).count(), 2, "{to}");
+    }
     // The two rows may come in any order.
     let turned = changed_page("2026-09-02", "prices-us-east-1", |text| {
         let (head, rows) = text.split_at(text.find("\n\"H7NGEAC6").expect("the first row") + 1);
@@ -134,7 +150,12 @@ fn trap_10_zones_keep_their_code_and_are_marked() {
         .filter_map(|offer| offer.region.as_deref())
         .collect();
     assert_eq!(zones.into_iter().collect::<Vec<_>>(), ["us-east-1-atl-2a", "us-east-1-dfw-2a", "us-west-2-lax-1"]);
-    assert_eq!(left_out("rows-of-a-zone", "row of a zone, which has a list of its own"), 1);
+    let lists: Vec<_> =
+        super::offers("rows-of-a-zone").into_iter().map(|offer| (offer.region, offer.flags.into_iter().collect())).collect();
+    let entry = |region: &str, flags: &[&'static str]| (Some(region.to_owned()), flags.to_vec());
+    let marked = entry("us-west-2-lax-1", &[places::LOCAL_ZONE]);
+    assert_eq!(lists, [entry("us-west-2", &[]), entry("us-west-2", &[]), marked]);
+    assert_eq!(Aws.scope(&recording("rows-of-a-zone").pages.remove(0)), Ok(Some("us-west-2".to_owned())));
     assert_eq!(refused("another-region"), ["shape_changed"]);
     let renamed = changed_page("2026-09-02", "prices-eu-west-1", |text| text.replace("EU (Ireland)", "Europe (Ireland)"));
     assert_eq!(Aws.parse(&[renamed]).map(|parsed| parsed.offers.len()), Ok(2));
@@ -189,6 +210,9 @@ fn trap_15_the_gpu_column_is_believed_only_of_gpus() {
         let stated = machines::Stated { gpus: "1", ..machines::Stated::default() };
         assert!(machines::find(instance_type, stated).is_ok_and(|found| found.gpu.label.is_some()), "{instance_type}");
     }
+    // An UltraServer is several machines, and its rows may state the GPUs of one.
+    let stated = machines::Stated { gpus: "4", ..machines::Stated::default() };
+    assert!(machines::find("u-p6e-gb200x72", stated).is_ok_and(|found| found.gpu.count == count("72")));
     let unknown = offers("unknown-machine").into_iter().find(|offer| offer.flags.contains(UNKNOWN_HARDWARE));
     let unknown = unknown.expect("the machine nobody has read about");
     assert_eq!((unknown.gpu.label, unknown.gpu.count), (None, None));
@@ -230,7 +254,7 @@ fn trap_17_retired_machines_are_read_from_lists_of_their_time() {
 }
 
 #[test]
-fn trap_18_savings_plans_are_read_by_the_sku_they_lower() {
+fn trap_18_savings_plans_are_read_by_usage_and_operation() {
     let plans: Vec<_> = dated()
         .into_iter()
         .filter(|offer| offer.terms.pricing_model == PricingModel::SavingsPlan)
@@ -240,8 +264,61 @@ fn trap_18_savings_plans_are_read_by_the_sku_they_lower() {
     let expected =
         [("compute", "16.0291"), ("compute", "10.1005"), ("instance", "13.9211"), ("instance", "9.0165"), ("instance", "0.5154")];
     assert_eq!(plans, expected.map(|(plan, amount)| entry(plan, amount)));
-    assert_eq!(left_out("2026-09-02", "savings plan for another use of a machine"), 2);
-    assert_eq!(refused("missing-page"), ["page_missing"]);
+    assert_eq!(left_out("2026-09-02", "savings plan for a capacity reservation"), 1);
+    assert_eq!(left_out("2026-09-02", "savings plan for another operation than running plain machines"), 1);
+    let first = |from: &str, to: &str| {
+        let page = changed_page("2026-09-02", "plans-us-east-1", |text| {
+            let rows = text.lines().filter(|line| !line.contains(".H7NGEAC6") || line.starts_with("CSP1YR"));
+            rows.map(|line| format!("{}\n", line.replacen(from, to, 1))).collect()
+        });
+        let parsed = Aws.parse(&[page]).expect("the list reads");
+        let mut skipped = parsed.skipped.iter().map(|row| row.reason.code());
+        let offer = parsed.offers.into_iter().find(|offer| offer.instance_type.as_deref() == Some("p4d.24xlarge"));
+        (offer.map(|offer| (offer.terms.tenancy, offer.terms.os)), skipped.next(), parsed.out_of_scope)
+    };
+    let usage = ",BoxUsage:p4d.24xlarge,RunInstances,";
+    for (to, tenancy, os) in [
+        (",USE1-BoxUsage:p4d.24xlarge,RunInstances,", Tenancy::Shared, Os::Linux),
+        (",USE1-DFW1-BoxUsage:p4d.24xlarge,RunInstances:0002,", Tenancy::Shared, Os::Windows),
+        (",DedicatedUsage:p4d.24xlarge,RunInstances,", Tenancy::Dedicated, Os::Linux),
+    ] {
+        assert_eq!((first(usage, to).0, first(usage, to).1), (Some((Some(tenancy), os)), None), "{to}");
+    }
+    for (to, reason) in [
+        (",HostBoxUsage:p4d.24xlarge,RunInstances,", "savings plan for a dedicated host"),
+        (",DedicatedRes:p4d.24xlarge,RunInstances,", "savings plan for a capacity reservation"),
+        (",Reservation:p4d.24xlarge,RunInstances,", "savings plan for a capacity reservation"),
+        (",SomethingNew:p4d.24xlarge,RunInstances,", "savings plan for another usage"),
+        (",BoxUsage:p4d.24xlarge,RunInstances:0800,", "savings plan for another operation than running plain machines"),
+    ] {
+        let (offer, skipped, out_of_scope) = first(usage, to);
+        assert!(offer.is_none() && skipped.is_none() && out_of_scope.contains_key(reason), "{to}: {out_of_scope:?}");
+    }
+    assert_eq!(first(usage, ",BoxUsage:p5.48xlarge,RunInstances,").1, Some("contradiction"));
+    assert_eq!(first(",us-east-1,p4d", ",eu-west-1,p4d").1, Some("contradiction"));
+}
+
+#[test]
+fn savings_plans_that_change_their_form_cost_no_price_of_the_region() {
+    let read = crate::read(&Aws, recording("plans-renamed-field").pages);
+    let sizes: Vec<_> = read.iter().map(|(scope, read)| (scope.as_str(), read.as_ref().map(|read| read.offers.len()))).collect();
+    assert!(matches!(sizes.as_slice(), [("us-east-1", Ok(5)), ("us-east-1@plans", Err(_))]), "{sizes:?}");
+    assert_eq!(refused("plans-renamed-field"), ["shape_changed"]);
+}
+
+#[test]
+fn savings_plans_announced_for_later_are_no_prices_yet() {
+    let later = |text: &str| text.replace("2026-08-31T", "2026-12-31T");
+    let parsed = Aws.parse(&[changed_page("2026-09-02", "plans-us-east-1", later)]).expect("the list reads");
+    assert_eq!((parsed.offers.len(), parsed.out_of_scope.get("price announced for later")), (0, Some(&5)));
+    // Beside the price that holds, the later one contradicts nothing.
+    let both = changed_page("2026-09-02", "plans-us-east-1", |text| {
+        let row = text.lines().find(|line| line.starts_with("CSP1YR")).expect("the first rate");
+        format!("{text}{}\n", later(row).replace("16.0291", "15.5"))
+    });
+    let parsed = Aws.parse(&[both]).expect("the list reads");
+    assert_eq!((parsed.offers.len(), parsed.skipped.len()), (5, 0));
+    assert_eq!(amounts(&parsed.offers, "p4d.24xlarge", PricingModel::SavingsPlan)[0], "16.0291");
 }
 
 #[test]
@@ -264,13 +341,21 @@ fn trap_20_china_is_a_site_of_its_own_in_its_own_currency() {
 }
 
 #[test]
+fn disks_have_a_figure_only_where_the_text_has_whole_gigabytes() {
+    for (storage, gb) in [("8 x 1.9 NVMe SSD", None), ("8 x 3800 NVMe SSD", Some("30400")), ("8 x 1000 SSD", Some("8000"))] {
+        let stated = machines::Stated { storage, ..machines::Stated::default() };
+        let disk = machines::find("p9.48xlarge", stated).expect("an unknown machine").machine.local_disk_gb;
+        assert_eq!(disk.map(|disk| disk.to_string()).as_deref(), gb, "{storage}");
+    }
+}
+
+#[test]
 fn prices_other_than_on_demand_that_contradict_each_other_are_both_left() {
     let page = changed_page("2026-09-02", "plans-us-east-1", |text| {
         let row = text.lines().find(|line| line.starts_with("CSP1YRNOUPFRONT1")).expect("the first rate");
         format!("{text}{}\n", row.replace("16.0291", "12.0000"))
     });
-    let prices = recording("2026-09-02").pages.into_iter().find(|page| page.name == "prices-us-east-1").expect("the prices");
-    let parsed = Aws.parse(&[prices, page]).expect("the region reads");
+    let parsed = Aws.parse(&[page]).expect("the plans read");
     assert_eq!(parsed.skipped.iter().map(|row| row.reason.code()).collect::<Vec<_>>(), ["contradiction", "contradiction"]);
     assert!(parsed.offers.iter().all(|offer| !["16.0291", "12"].contains(&offer.price.amount.to_string().as_str())));
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::super::words::{self, Card, Part, Plan, Series};
 use super::*;
 use crate::contract::Skipped;
+use crate::manifest::KeyPlace;
 use crate::recordings;
 
 fn list(url: &str, name: &str, skus: &[String], token: &str) -> Page {
@@ -26,6 +27,7 @@ fn the_next_page_is_asked_for_with_the_key_which_stands_in_no_address() {
     assert_eq!(Gcp.follow(&list(&third.url, "skus-0003", &[], "")), Ok(Vec::new()));
     assert_eq!(Gcp.follow(&list(&second.url, "skus-0002", &[], "AJ4/x+y=")).map_err(|error| error.code()), Err("shape_changed"));
     assert_eq!(MANIFEST.fetch.key_env.as_deref(), Some("GCP_API_KEY"));
+    assert_eq!(MANIFEST.fetch.key_in, Some(KeyPlace::Header("X-Goog-Api-Key".to_owned())));
     assert!(MANIFEST.fetch.key_optional);
 }
 
@@ -33,9 +35,9 @@ fn the_next_page_is_asked_for_with_the_key_which_stands_in_no_address() {
 fn without_a_key_the_page_for_people_is_asked_for_and_is_a_scope_of_its_own() {
     let pages = MANIFEST.start(false);
     assert_eq!(pages.len(), 1);
-    assert!(!pages[0].with_key && pages[0].scope == page::REGION);
+    assert!(!pages[0].with_key && pages[0].scope == page::SCOPE);
     let recording = recordings::of("gcp").into_iter().find(|case| case.case == "without-key").expect("the case");
-    assert_eq!(Gcp.scope(&recording.pages[0]), Ok(Some(page::REGION.to_owned())));
+    assert_eq!(Gcp.scope(&recording.pages[0]), Ok(Some(page::SCOPE.to_owned())));
     assert_eq!(Gcp.follow(&recording.pages[0]), Ok(Vec::new()));
     assert_eq!(Gcp.scope(&list("p.json", "p", &[], "")), Ok(Some(SCOPE_ALL.to_owned())));
 }
@@ -212,6 +214,25 @@ fn described(pattern: &str, kind: &str, plan: Plan) -> String {
                 _ => format!("{start} running in Americas"),
             }
         }
+    }
+}
+
+#[test]
+fn the_place_of_a_commitment_is_written_in_two_ways() {
+    let read = |text: &str, group, usage| words::read(text, group, usage).map_err(|error| error.code());
+    for text in ["Commitment v1: Local SSD In Frankfurt for 1 Year", "Commitment v1: Local SSD in Frankfurt for 1 Year"] {
+        assert_eq!(read(text, "LocalSSD", "Commit1Yr"), Ok((Part::LocalSsd, Plan::OneYear)), "{text}");
+    }
+    let three = "Commitment v1: Local SSD In Salt Lake City for 3 Years";
+    assert_eq!(read(three, "LocalSSD", "Commit3Yr"), Ok((Part::LocalSsd, Plan::ThreeYears)));
+    let spot = "SSD backed Local Storage attached to Spot Preemptible VMs In Paris";
+    assert_eq!(read(spot, "LocalSSD", "Preemptible"), Ok((Part::LocalSsd, Plan::Spot)));
+    for text in [
+        "Commitment v1: Local SSD In  for 1 Year",
+        "Commitment v1: Local SSD IN Paris for 1 Year",
+        "Commitment v1: Local SSD In for 1 Year",
+    ] {
+        assert_eq!(read(text, "LocalSSD", "Commit1Yr"), Err("unknown_word"), "{text}");
     }
 }
 

@@ -8,6 +8,7 @@ use super::*;
 use crate::contract::{PricingModel, PublishedOffer};
 
 mod lists;
+mod pages;
 mod traps;
 
 const BASE: &str = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus?currencyCode=USD&pageSize=5000";

@@ -178,6 +178,18 @@ fn trap_8_a_list_price_of_what_is_not_sold_on_demand_is_marked() {
 }
 
 #[test]
+fn trap_8_no_sum_is_made_for_a_machine_that_nobody_says_where_it_is_sold() {
+    let recording = recordings::newest("gcp").expect("a dated recording");
+    let parsed = Gcp.parse(&recording.pages).expect("it reads");
+    let composed: BTreeSet<_> = parsed.offers.iter().filter_map(|offer| offer.instance_type.as_deref()).collect();
+    for machine in ["a3-edgegpu-8g", "a3-edgegpu-8g-nolssd", "a3-ultragpu-8g-nolssd"] {
+        assert!(!composed.contains(machine), "{machine}");
+        assert!(machines::hardware(machine).is_some(), "{machine}");
+    }
+    assert!(["a3-highgpu-8g", "a3-ultragpu-8g"].iter().all(|machine| composed.contains(machine)));
+}
+
+#[test]
 fn trap_9_a_card_that_nobody_knows_is_skipped_and_none_is_taken_for_it() {
     for description in [
         "A4X Nvidia GB200 (1 gpu slice) running in Americas",
@@ -282,6 +294,31 @@ fn trap_12_the_last_price_that_holds_is_read_and_a_scale_of_rates_is_refused() {
     assert_eq!(amount(slice.replace(tier, &format!("{tier}, {}", tier.replace(": 0", ": 100")))), None);
     assert_eq!(amount(slice.replace(r#""startUsageAmount": 0"#, r#""startUsageAmount": 100"#)), None);
     assert_eq!(amount(slice), Some(dec("8")));
+}
+
+#[test]
+fn trap_12_a_price_of_tomorrow_is_announced_and_one_of_the_next_minutes_holds() {
+    let mut skus = a2(&["us-central1"]);
+    skus[0] = skus[0].replace(
+        r#""pricingInfo": [{"#,
+        r#""pricingInfo": [{"pricingExpression": {"usageUnit": "h", "tieredRates": [{"startUsageAmount": 0, "unitPrice":
+        {"currencyCode": "USD", "units": "3"}}]}, "effectiveTime": "2026-07-01T00:00:00Z"}, {"#,
+    );
+    let text = |from: &str| {
+        let parsed = parse(&[&[skus[0].replace("2026-07-30T06:12:44.101Z", from)], &skus[1..]].concat());
+        price(&parsed, "a2-highgpu-1g", "us-central1", PricingModel::OnDemand)
+            .map(|offer| (offer.price.amount, offer.price.text.clone()))
+    };
+    let (old, new) = ((dec("3.739477"), "1 GPU × 3"), (dec("3.673385"), "1 GPU × 2.933908"));
+    for (from, (amount, gpu)) in [
+        ("2026-07-31T06:00:00Z", old),
+        ("2026-07-30T06:29:00Z", old),
+        ("2026-07-30T06:28:00Z", new),
+        ("2026-07-30T06:12:00Z", new),
+    ] {
+        let (found, words) = text(from).expect("a price");
+        assert!(found == amount && words.ends_with(gpu), "{from}: {found}, {words}");
+    }
 }
 
 #[test]
