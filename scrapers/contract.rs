@@ -4,7 +4,7 @@
 //! rows that are not ours. Nothing here converts a currency, a unit or a GPU name, and nothing here has a default price,
 //! currency or unit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use num_rational::Ratio;
@@ -224,6 +224,31 @@ impl Parsed {
     /// Counts a row that is deliberately not an offer.
     pub fn leave_out(&mut self, reason: &'static str) {
         *self.out_of_scope.entry(reason).or_insert(0) += 1;
+    }
+
+    /// Keeps one of rows that repeat an offer, and none of an offer that has two prices. `key` is what makes two rows the same
+    /// offer.
+    #[must_use]
+    pub fn with_one_price_each<K: Eq + std::hash::Hash>(mut self, key: impl Fn(&PublishedOffer) -> K) -> Self {
+        let mut amounts: HashMap<K, BTreeSet<Decimal>> = HashMap::new();
+        for offer in &self.offers {
+            amounts.entry(key(offer)).or_default().insert(offer.price.amount);
+        }
+        let mut taken = HashSet::new();
+        for offer in std::mem::take(&mut self.offers) {
+            let key = key(&offer);
+            let prices = amounts.get(&key).map_or(0, BTreeSet::len);
+            if prices > 1 {
+                let reason = SkipReason::Contradiction(format!("{prices} prices for the same machine, region and terms"));
+                let label = offer.sku.or(offer.instance_type).unwrap_or_default();
+                self.skipped.push(Skipped { place: offer.place, label, reason });
+            } else if taken.insert(key) {
+                self.offers.push(offer);
+            } else {
+                self.leave_out("repeated price");
+            }
+        }
+        self
     }
 
     /// Adds what a row turned out to be.

@@ -3,7 +3,7 @@
 //! Never converted: a year's total stays a total, and a month stays a month.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use rust_decimal::Decimal;
 
@@ -308,30 +308,12 @@ fn local_disk(row: &Object, parsed: &mut Parsed) -> Result<Option<Decimal>, Skip
 type Key = ((Site, Option<String>, Option<String>), Option<String>, (Os, Option<String>, PricingModel, Option<u32>));
 
 /// The same offer twice is one, and two prices for it are none.
-pub(super) fn without_repeats(mut parsed: Parsed) -> Parsed {
+pub(super) fn without_repeats(parsed: Parsed) -> Parsed {
     let key = |offer: &PublishedOffer| -> Key {
         let terms = &offer.terms;
         let place = (offer.site.unwrap_or(MANIFEST.site), offer.region.clone(), offer.zone.clone());
         let terms = (terms.os, terms.licence.clone(), terms.pricing_model, terms.commitment_months);
         (place, offer.instance_type.clone(), terms)
     };
-    let mut amounts: HashMap<Key, BTreeSet<Decimal>> = HashMap::new();
-    for offer in &parsed.offers {
-        amounts.entry(key(offer)).or_default().insert(offer.price.amount);
-    }
-    let mut taken = HashSet::new();
-    for offer in std::mem::take(&mut parsed.offers) {
-        let key = key(&offer);
-        let prices = amounts.get(&key).map_or(0, BTreeSet::len);
-        if prices > 1 {
-            let reason = SkipReason::Contradiction(format!("{prices} prices for the same machine, region and terms"));
-            let label = offer.sku.or(offer.instance_type).unwrap_or_default();
-            parsed.skipped.push(Skipped { place: offer.place, label, reason });
-        } else if taken.insert(key) {
-            parsed.offers.push(offer);
-        } else {
-            parsed.leave_out("repeated price");
-        }
-    }
-    parsed
+    parsed.with_one_price_each(key)
 }

@@ -2,7 +2,7 @@
 //!
 //! Never converted: the price of twelve months is the total that is paid, and stays so.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use rust_decimal::Decimal;
 
@@ -10,7 +10,7 @@ use super::template::{Configuration, Template, disk_gb, quantity};
 use super::{HARDWARE, LAST_KNOWN, MANIFEST, PRODUCTS, nothing};
 use crate::contract::{
     GpuShare, Machine, Page, Parsed, PriceUnit, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError,
-    SkipReason, Skipped, Terms, UNKNOWN_HARDWARE, Upfront,
+    SkipReason, Terms, UNKNOWN_HARDWARE, Upfront,
 };
 use crate::json::{Object, Value};
 use crate::money;
@@ -253,28 +253,10 @@ fn is_gpu_machine(instance_type: &str) -> bool {
 type Key = (Option<String>, Option<String>, PricingModel, Option<u32>);
 
 /// A row that both tables have is one offer, and two prices for the same offer are none.
-pub(super) fn without_repeats(mut parsed: Parsed) -> Parsed {
+pub(super) fn without_repeats(parsed: Parsed) -> Parsed {
     let key = |offer: &PublishedOffer| -> Key {
         let terms = &offer.terms;
         (offer.region.clone(), offer.instance_type.clone(), terms.pricing_model, terms.commitment_months)
     };
-    let mut amounts: HashMap<Key, BTreeSet<Decimal>> = HashMap::new();
-    for offer in &parsed.offers {
-        amounts.entry(key(offer)).or_default().insert(offer.price.amount);
-    }
-    let mut taken = HashSet::new();
-    for offer in std::mem::take(&mut parsed.offers) {
-        let key = key(&offer);
-        let prices = amounts.get(&key).map_or(0, BTreeSet::len);
-        if prices > 1 {
-            let reason = SkipReason::Contradiction(format!("{prices} prices for the same machine, region and terms"));
-            let label = offer.sku.or(offer.instance_type).unwrap_or_default();
-            parsed.skipped.push(Skipped { place: offer.place, label, reason });
-        } else if taken.insert(key) {
-            parsed.offers.push(offer);
-        } else {
-            parsed.leave_out("repeated price");
-        }
-    }
-    parsed
+    parsed.with_one_price_each(key)
 }

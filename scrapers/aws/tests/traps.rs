@@ -235,11 +235,11 @@ fn trap_16_the_spot_feed_has_old_names_and_no_prices_for_some() {
     ] {
         assert_eq!(places::of_spot(name), code);
     }
-    assert_eq!(left_out("2026-09-02", "no spot price in the region"), 5);
+    assert_eq!(left_out("2026-09-02", "no spot price in the region"), 6);
     assert_eq!(reasons("spot-zero"), ["price_zero"]);
     assert_eq!(refused("spot-per-day"), ["shape_changed"]);
     let spot: Vec<_> = dated().into_iter().filter(|offer| offer.terms.pricing_model == PricingModel::Spot).collect();
-    assert!(spot.len() == 9 && spot.iter().all(|offer| offer.flags.contains("cheapest_zone") && offer.zone.is_none()));
+    assert!(spot.len() == 8 && spot.iter().all(|offer| offer.flags.contains("cheapest_zone") && offer.zone.is_none()));
 }
 
 #[test]
