@@ -3,6 +3,9 @@
 //! In: the bytes of a text file in chunks of any size. Out: its first lines and every line that holds one of the needles,
 //! byte for byte. Never splits a line, never changes one, and never holds more of the rest than one chunk and one line.
 
+use std::io::{self, Read};
+use std::sync::mpsc::sync_channel;
+
 use aho_corasick::packed::{self, Searcher};
 use aho_corasick::{AhoCorasick, MatchKind, Span};
 use memchr::{memchr, memrchr};
@@ -122,6 +125,45 @@ impl Sifting {
     }
 }
 
+/// Bytes of a chunk: small enough to be still in the processor's cache when it is searched.
+const CHUNK_BYTES: usize = 1 << 18;
+
+/// Chunks that are read ahead of the one that is looked at.
+const CHUNKS_AHEAD: usize = 4;
+
+/// Shows every chunk of a file in order, while the next ones are read on another thread. Ends early when `look` refuses.
+///
+/// # Errors
+/// When the file cannot be read, or as `look`.
+pub fn chunks<E: From<io::Error>>(mut file: impl Read + Send, mut look: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    std::thread::scope(|threads| {
+        let (full, arriving) = sync_channel::<io::Result<(Vec<u8>, usize)>>(CHUNKS_AHEAD);
+        let (empty, used) = sync_channel::<Vec<u8>>(CHUNKS_AHEAD + 2);
+        threads.spawn(move || {
+            loop {
+                let mut chunk = used.try_recv().unwrap_or_else(|_| vec![0; CHUNK_BYTES]);
+                let read = match file.read(&mut chunk) {
+                    Ok(0) => return,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    read => read.map(|bytes| (chunk, bytes)),
+                };
+                let is_last = read.is_err();
+                // Nobody listens any more once a chunk was refused.
+                if full.send(read).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        for read in arriving {
+            let (chunk, bytes) = read?;
+            look(&chunk[..bytes])?;
+            // A chunk that is not taken back is allocated again, no more.
+            let _ = empty.try_send(chunk);
+        }
+        Ok(())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
@@ -163,6 +205,33 @@ mod tests {
         for from in 0..text.len() {
             assert_eq!(plain.find(text, from), SIEVE.find(text, from), "{from}");
         }
+    }
+
+    #[test]
+    fn a_file_is_shown_in_order_and_its_end_and_its_errors_too() {
+        struct Odd(usize);
+        impl Read for Odd {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.0 += 1;
+                match self.0 {
+                    1 => Err(io::ErrorKind::Interrupted.into()),
+                    2 => Err(io::Error::other("the disk is gone")),
+                    _ => Ok(buffer.len()),
+                }
+            }
+        }
+        let text: Vec<u8> = (0..1_000_003_u32).map(|at| u8::try_from(at % 251).expect("small")).collect();
+        let mut seen = Vec::new();
+        chunks::<io::Error>(text.as_slice(), |chunk| {
+            seen.extend_from_slice(chunk);
+            Ok(())
+        })
+        .expect("it reads");
+        assert_eq!(seen, text);
+        let gone = chunks::<io::Error>(Odd(0), |_| Ok(())).expect_err("the disk is gone");
+        assert_eq!(gone.to_string(), "the disk is gone");
+        let refused = chunks::<io::Error>(Odd(2), |_| Err(io::Error::other("enough"))).expect_err("it was refused");
+        assert_eq!(refused.to_string(), "enough");
     }
 
     proptest! {

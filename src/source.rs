@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use gpuledger_scrapers::contract::{Method, Page, SCOPE_ALL, Scraper};
 use gpuledger_scrapers::recordings::{self, Origin};
-use gpuledger_scrapers::{assign_scopes, sha256};
+use gpuledger_scrapers::{assign_scopes, sha256, sieve};
 
 use crate::archive::{Answer, Archive, ArchiveError, Whole};
 use crate::gather::{Delivery, Failure, Input, refused};
-use crate::intake::{Intake, IntakeError, Taken};
+use crate::intake::{Intake, Taken};
 
 /// Why files could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -107,29 +107,20 @@ pub fn from_files(
 /// When the file cannot be read or inflated.
 pub fn page_of(scraper: &'static dyn Scraper, path: &Path, at: DateTime<Utc>) -> Result<(Page, Option<Whole>), SourceError> {
     let io = |source| SourceError::Io { path: path.to_owned(), source };
-    let mut reader = inflated(File::open(path).map_err(io)?).map_err(io)?;
+    let reader = inflated(File::open(path).map_err(io)?).map_err(io)?;
     let mut intake = Intake::new(scraper, &scraper.manifest().fetch);
-    let mut chunk = vec![0; CHUNK_BYTES];
-    let bad = |error: IntakeError| io(io::Error::other(error));
-    loop {
-        match reader.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(bytes) => intake.push(&chunk[..bytes]).map_err(bad)?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(io(error)),
-        }
-    }
-    let Taken { body, whole } = intake.finish().map_err(bad)?;
+    sieve::chunks(reader, |chunk| intake.push(chunk).map_err(io::Error::other)).map_err(io)?;
+    let Taken { body, whole } = intake.finish().map_err(|error| io(io::Error::other(error)))?;
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let page =
         Page { scope: SCOPE_ALL.to_owned(), url: path.display().to_string(), observed_at: at, sha256: sha256(&body), name, body };
     Ok((page, whole))
 }
 
-/// Bytes read at once.
+/// Bytes of a file read at once.
 const CHUNK_BYTES: usize = 1 << 18;
 
-fn inflated(file: File) -> io::Result<Box<dyn Read>> {
+fn inflated(file: File) -> io::Result<Box<dyn Read + Send>> {
     let mut head = [0; 4];
     let mut file = io::BufReader::with_capacity(CHUNK_BYTES, file);
     let known = {
