@@ -88,7 +88,8 @@ fn render(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
         "# Held against other people's readings\n\n\
          Written by `cargo test -p gpuledger-scrapers --test oracles`, from sources that nobody of this project wrote. They are\n\
-         not part of it; without them the test says `skipped`. A price counts once for each source.\n",
+         not part of it; without them the test says `skipped`. A price counts once for each source. Of Tencent Cloud, Huawei Cloud\n\
+         and Volcengine nobody's reading was at hand.\n",
     );
     for comparison in comparisons {
         let differ: usize = comparison.differ.values().map(|(count, _)| count).sum();
