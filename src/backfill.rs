@@ -161,7 +161,7 @@ fn is_of(page: &PageRequest, scope: &str) -> bool {
 /// What the dataset has.
 struct Known {
     ids: Vec<SnapshotId>,
-    /// The first night that is not of a history.
+    /// The first night that is not of a history or of files that somebody kept.
     first_live: Option<SnapshotId>,
 }
 
@@ -172,7 +172,7 @@ impl Known {
         let mut first_live = None;
         for row in 0..coverage.height() {
             let cell = |name: &str| Cell::at(&coverage, name, row).map(|cell| cell.text());
-            if cell("input")? != Input::History.word()
+            if ![Input::History, Input::Files].map(Input::word).contains(&cell("input")?.as_str())
                 && let Ok(id) = cell("snapshot_id")?.parse::<SnapshotId>()
             {
                 first_live = Some(first_live.map_or(id, |first: SnapshotId| first.min(id)));
