@@ -124,6 +124,20 @@ pub enum ArchiveError {
     },
 }
 
+impl Receipt {
+    /// The page that these bytes are.
+    pub(crate) fn page_of(&self, body: Vec<u8>) -> Page {
+        Page {
+            name: self.page.clone(),
+            scope: self.scope.clone(),
+            url: self.url.clone(),
+            observed_at: self.observed_at,
+            sha256: self.sha256.clone(),
+            body,
+        }
+    }
+}
+
 impl Archive {
     /// The archive below the root of a dataset.
     #[must_use]
@@ -154,18 +168,11 @@ impl Archive {
             observed_at: answer.observed_at,
             read_at: None,
             bytes: u64::try_from(answer.body.len()).expect("a page fits in memory"),
-            sha256: sha256.clone(),
+            sha256,
             whole: answer.whole,
             unchanged_since: None,
         };
-        let page = Page {
-            name: answer.page,
-            scope: answer.scope,
-            url: answer.url,
-            observed_at: answer.observed_at,
-            sha256,
-            body: answer.body,
-        };
+        let page = receipt.page_of(answer.body);
         Ok((receipt, page))
     }
 
@@ -196,14 +203,7 @@ impl Archive {
     /// # Errors
     /// When the object is not there, cannot be inflated, or holds other bytes.
     pub fn page(&self, receipt: &Receipt) -> Result<Page, ArchiveError> {
-        Ok(Page {
-            name: receipt.page.clone(),
-            scope: receipt.scope.clone(),
-            url: receipt.url.clone(),
-            observed_at: receipt.observed_at,
-            sha256: receipt.sha256.clone(),
-            body: self.read(&receipt.sha256)?,
-        })
+        Ok(receipt.page_of(self.read(&receipt.sha256)?))
     }
 
     /// Remembers the answer of an address.
@@ -215,11 +215,12 @@ impl Archive {
         write_whole(&self.drafts, &self.address(&last.receipt.url), &text)
     }
 
-    /// The last answer of an address, if its bytes are still whole. Anything doubtful is as good as nothing.
+    /// The last answer of an address and its bytes, if they are still whole. Anything doubtful is as good as nothing.
     #[must_use]
-    pub fn recall(&self, url: &str) -> Option<LastAnswer> {
+    pub fn recall(&self, url: &str) -> Option<(LastAnswer, Vec<u8>)> {
         let last: LastAnswer = serde_json::from_slice(&fs::read(self.address(url)).ok()?).ok()?;
-        (last.receipt.url == url && self.read(&last.receipt.sha256).is_ok()).then_some(last)
+        let body = self.read(&last.receipt.sha256).ok().filter(|_| last.receipt.url == url)?;
+        Some((last, body))
     }
 
     /// Forgets the answer of an address, so that it is asked for again: what it said was refused.

@@ -69,7 +69,8 @@ pub async fn deliver(
         };
         let (index, scraper) = started[&id];
         // Fetching that panics is a fault of this program and costs its provider, not the night.
-        let panicked = || failed(scraper, Input::Live, "fetching it panicked, which is a fault of this program".to_owned());
+        let reason = || "fetching it panicked, which is a fault of this program".to_owned();
+        let panicked = || nothing(scraper, Input::Live, "panicked", reason(), false);
         deliveries.push((index, delivery.unwrap_or_else(panicked)));
     }
     deliveries.sort_by_key(|(index, _)| *index);
@@ -91,11 +92,11 @@ pub fn why_not(scraper: &dyn Scraper, accepted: &[String]) -> Option<String> {
 }
 
 fn skipped(scraper: &'static dyn Scraper, input: Input, reason: String) -> Delivery {
-    let failure = Failure { scope: SCOPE_ALL.to_owned(), code: "not_asked".to_owned(), reason, is_skip: true };
-    Delivery { scraper, input, pages: Vec::new(), failures: vec![failure], seconds: 0.0 }
+    nothing(scraper, input, "not_asked", reason, true)
 }
 
-fn failed(scraper: &'static dyn Scraper, input: Input, reason: String) -> Delivery {
-    let failure = Failure { scope: SCOPE_ALL.to_owned(), code: "panicked".to_owned(), reason, is_skip: false };
+/// A delivery without pages, and why.
+fn nothing(scraper: &'static dyn Scraper, input: Input, code: &str, reason: String, is_skip: bool) -> Delivery {
+    let failure = Failure { scope: SCOPE_ALL.to_owned(), code: code.to_owned(), reason, is_skip };
     Delivery { scraper, input, pages: Vec::new(), failures: vec![failure], seconds: 0.0 }
 }

@@ -129,14 +129,9 @@ fn zone_requests(page: &Page, response: &Object) -> Result<Vec<PageRequest>, Scr
             let (name, zone) = (code(page, &region.field("region")?)?, code(page, &zone)?);
             let fill = |text: &str| text.replace("{region}", &name).replace("{zone}", &zone);
             let request = PageRequest {
-                name: format!("zone-{zone}"),
-                scope: zone.clone(),
-                url: fill(ZONE_URL),
                 method: Method::Post,
                 body: Some(fill(ZONE_BODY)),
-                is_immutable: false,
-                may_be_missing: false,
-                with_key: false,
+                ..PageRequest::get(format!("zone-{zone}"), zone.as_str(), fill(ZONE_URL))
             };
             if !requests.contains(&request) {
                 requests.push(request);

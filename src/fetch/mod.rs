@@ -209,12 +209,11 @@ async fn fetch_page(
     let not_archived = |error: ArchiveError| FetchError::NotArchived { page: request.name.clone(), reason: error.to_string() };
     // What depends on a body or on a key is not the same to everybody who asks for the address.
     let is_plain = request.body.is_none() && !request.with_key;
-    let last = if is_plain { archive.recall(&request.url).filter(|last| is_sieved_alike(scraper, last)) } else { None };
-    if let Some(last) = &last
-        && request.is_immutable
-    {
-        return again(archive, last, request).map_err(not_archived);
-    }
+    let last = if is_plain { archive.recall(&request.url).filter(|(last, _)| is_sieved_alike(scraper, last)) } else { None };
+    let last = match last {
+        Some((last, body)) if request.is_immutable => return Ok(again(&last, body, request)),
+        last => last,
+    };
     let limits = &scraper.manifest().fetch;
     let url = Url::parse(&request.url)
         .map_err(|error| FetchError::BadAddress { url: request.url.clone(), reason: error.to_string() })?;
@@ -226,12 +225,12 @@ async fn fetch_page(
         let pause = Duration::from_millis(limits.min_interval_ms);
         tokio::time::sleep(pause.saturating_sub(asked_at.elapsed())).await;
     }
-    let validators = last.as_ref().map(|last| &last.validators);
+    let validators = last.as_ref().map(|(last, _)| &last.validators);
     let answer = client.get(scraper, request, &url, validators).await;
     *asked_at = Some(Instant::now());
     drop(asked_at);
-    match (answer?, &last) {
-        (Got::Unchanged, Some(last)) if !last.validators.is_empty() => again(archive, last, request).map_err(not_archived),
+    match (answer?, last) {
+        (Got::Unchanged, Some((last, body))) if !last.validators.is_empty() => Ok(again(&last, body, request)),
         (Got::Unchanged, _) => Err(FetchError::HttpStatus { page: request.name.clone(), status: 304, tries: 1 }),
         (Got::Answer(answer, validators), _) => {
             let (receipt, page) = archive.keep(*answer).map_err(not_archived)?;
@@ -244,7 +243,7 @@ async fn fetch_page(
 }
 
 /// An archived answer that is still that of its address.
-fn again(archive: &Archive, last: &LastAnswer, request: &PageRequest) -> Result<(Receipt, Page), ArchiveError> {
+fn again(last: &LastAnswer, body: Vec<u8>, request: &PageRequest) -> (Receipt, Page) {
     let receipt = Receipt {
         page: request.name.clone(),
         scope: request.scope.clone(),
@@ -252,8 +251,8 @@ fn again(archive: &Archive, last: &LastAnswer, request: &PageRequest) -> Result<
         unchanged_since: Some(last.receipt.unchanged_since.unwrap_or(last.receipt.observed_at)),
         ..last.receipt.clone()
     };
-    let page = archive.page(&receipt)?;
-    Ok((receipt, page))
+    let page = receipt.page_of(body);
+    (receipt, page)
 }
 
 /// Whether an archived answer went through the sieve that its page would go through today.
