@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, Read};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use gpuledger_scrapers::contract::{Method, Page, SCOPE_ALL, Scraper};
 use gpuledger_scrapers::recordings::{self, Origin};
@@ -109,7 +110,7 @@ pub fn page_of(scraper: &'static dyn Scraper, path: &Path, at: DateTime<Utc>) ->
     let io = |source| SourceError::Io { path: path.to_owned(), source };
     let reader = inflated(File::open(path).map_err(io)?).map_err(io)?;
     let mut intake = Intake::new(scraper, &scraper.manifest().fetch);
-    sieve::chunks(reader, |chunk| intake.push(chunk).map_err(io::Error::other)).map_err(io)?;
+    sieve::chunks(reader, |chunk| intake.push(Bytes::copy_from_slice(chunk)).map_err(io::Error::other)).map_err(io)?;
     let Taken { body, whole } = intake.finish().map_err(|error| io(io::Error::other(error)))?;
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let page =

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use bytes::Bytes;
 use chrono::Utc;
 use gpuledger_scrapers::contract::{Method, PageRequest, Scraper};
 use gpuledger_scrapers::sha256;
@@ -23,7 +22,11 @@ use crate::intake::{Intake, IntakeError, Taken};
 /// Tries of one page in all.
 const TRIES_MAX: usize = 4;
 
-/// Chunks of a page that may wait to be hashed.
+/// Bytes that are handed to the worker at once: what arrives are parts of a few KiB, and waking another thread for each costs
+/// more than what it does.
+const CHUNK_BYTES: usize = 1 << 18;
+
+/// Chunks that may wait for the worker.
 const CHUNKS_WAITING_MAX: usize = 16;
 
 /// Longest wait that a server may ask for before the page is given up.
@@ -349,19 +352,25 @@ async fn body(ask: &Ask<'_>, mut response: Response) -> Result<Taken, Trouble> {
         return Err(too_large(limits.max_body_mib));
     }
     let mut intake = Intake::new(ask.scraper, limits);
-    let (chunks, mut arriving) = tokio::sync::mpsc::channel::<Bytes>(CHUNKS_WAITING_MAX);
+    let (chunks, mut arriving) = tokio::sync::mpsc::channel::<Vec<u8>>(CHUNKS_WAITING_MAX);
     let worker = tokio::task::spawn_blocking(move || {
         while let Some(chunk) = arriving.blocking_recv() {
-            intake.push(&chunk)?;
+            intake.push(chunk.into())?;
         }
         intake.finish()
     });
-    while let Some(chunk) = response.chunk().await.map_err(|error| trouble(ask, error))? {
+    let mut waiting = Vec::with_capacity(2 * CHUNK_BYTES);
+    while let Some(part) = response.chunk().await.map_err(|error| trouble(ask, error))? {
+        waiting.extend_from_slice(&part);
         // The worker goes away early only when it has refused the page.
-        if chunks.send(chunk).await.is_err() {
+        if waiting.len() >= CHUNK_BYTES
+            && chunks.send(std::mem::replace(&mut waiting, Vec::with_capacity(2 * CHUNK_BYTES))).await.is_err()
+        {
             break;
         }
     }
+    // As above.
+    let _ = chunks.send(waiting).await;
     drop(chunks);
     match worker.await.expect("the worker does not panic") {
         Ok(taken) => Ok(taken),
