@@ -38,6 +38,33 @@ pub enum Verb {
     Hardware(Hardware),
     /// Publish the earlier nights that a provider still names, each as a snapshot of its own time
     Backfill(Backfill),
+    /// Say when nights are due
+    #[command(subcommand)]
+    Schedule(ScheduleVerb),
+}
+
+/// What to do with schedules.
+#[derive(Debug, Subcommand)]
+pub enum ScheduleVerb {
+    /// List the next due nights
+    Next(ScheduleNext),
+}
+
+/// Arguments of `schedule next`.
+#[derive(Debug, Args)]
+pub struct ScheduleNext {
+    /// Schedule files
+    #[arg(default_value = "schedules/nightly.toml")]
+    pub files: Vec<PathBuf>,
+    /// So many nights of each
+    #[arg(short = 'n', long, value_name = "NIGHTS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: u32,
+    /// Nights after this time [default: now]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub after: Option<DateTime<Utc>>,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
 }
 
 /// Where the dataset is.

@@ -11,6 +11,8 @@ pub mod run;
 
 /// Which pages a night is made of.
 pub mod deliver;
+/// When a night is due.
+pub mod schedule;
 
 /// Raw answers, kept before anything reads them.
 pub mod archive;

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use chrono::Utc;
 use gpuledger_scrapers::{ALL, recordings};
 use miette::Diagnostic;
 use polars::prelude::*;
 
 use crate::backfill::{self, BackfillError};
-use crate::cli::{Backfill, Cli, Collect, DiffArgs, Listing, Offers, Verb};
+use crate::cli::{Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb, Verb};
 use crate::diff::{self, List};
 use crate::exit::Exit;
 use crate::frame::{Cell, Columns};
@@ -19,6 +20,7 @@ use crate::query;
 use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
 use crate::run::{self, Night, RunError};
+use crate::schedule::next;
 use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
 use crate::{machines, parse, recorder};
@@ -120,6 +122,10 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Backfill(args) => backfill(&args).await,
+        Verb::Schedule(ScheduleVerb::Next(args)) => {
+            let nights = next::next(&args, Utc::now()).map_err(|error| Failed::new(Exit::Usage, "", &error))?;
+            Ok(good(print::rows(&nights, &next::HEADINGS, args.printing.format)?))
+        }
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| match error {
                 RecordError::Run(error) => error.into(),

@@ -179,6 +179,29 @@ fn the_help_names_every_verb() {
     }
 }
 
+#[test]
+fn the_next_nights_are_listed_through_a_change_of_clocks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("berlin.toml");
+    let text = std::fs::read_to_string("schedules/nightly.toml").expect("the schedule reads");
+    std::fs::write(&file, text.replace("\"0 2 * * *\"", "\"30 2 * * *\"").replace("\"UTC\"", "\"Europe/Berlin\""))
+        .expect("it is written");
+    let path = file.to_str().expect("a plain path");
+    let next = run(folder.path(), &["schedule", "next", path, "-n", "3", "--after", "2026-03-27T12:00:00Z", "--format", "csv"]);
+    assert_eq!(code(&next), Some(0), "{}", stderr(&next));
+    assert_eq!(
+        stdout(&next),
+        "schedule,due_at,due_local,time_zone\n\
+         nightly,2026-03-28T01:30:00Z,Sat 2026-03-28 02:30 CET,Europe/Berlin\n\
+         nightly,2026-03-29T01:00:00Z,Sun 2026-03-29 03:00 CEST,Europe/Berlin\n\
+         nightly,2026-03-30T00:30:00Z,Mon 2026-03-30 02:30 CEST,Europe/Berlin\n"
+    );
+    std::fs::write(&file, "name = \"x\"\nwhen = 1\n").expect("it is written");
+    let wrong = run(folder.path(), &["schedule", "next", path]);
+    assert_eq!(code(&wrong), Some(2));
+    assert!(stderr(&wrong).contains("line 2, column 1") && stderr(&wrong).contains("when"), "{}", stderr(&wrong));
+}
+
 fn copy_recording(provider: &str, case: &str, to: &Path) {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("scrapers").join(provider).join("fixtures").join(case);
     for entry in fs::read_dir(&from).expect("there is a recording") {
