@@ -9,6 +9,9 @@ pub mod gpu;
 pub mod region;
 pub mod unit;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
