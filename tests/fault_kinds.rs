@@ -54,7 +54,7 @@ fn fault_of(test: &str) -> Option<String> {
         return (!is_there).then(|| "is no function of that file".to_owned());
     }
     let is_it = |line: &&str| line.strip_prefix("async ").unwrap_or(line).starts_with(&format!("fn {function}("));
-    let Some(at) = lines.iter().position(|line| is_it(&line)) else { return Some("is no function of that file".to_owned()) };
+    let Some(at) = lines.iter().position(is_it) else { return Some("is no function of that file".to_owned()) };
     let above = lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
     let is_test = above.into_iter().any(|line| *line == "#[test]" || line.starts_with("#[tokio::test"));
     (!is_test).then(|| "is a function and no test".to_owned())
