@@ -95,7 +95,6 @@ fn fields_in_cents_and_floors_beside_a_price_move_no_price() {
             }
         }
     }
-    println!("told of {told:?}");
     assert!(told.len() >= 4, "told of {told:?} only");
 }
 
@@ -117,7 +116,6 @@ fn an_amount_in_another_currency_is_never_taken_for_one_in_the_usual() {
             }
         }
     }
-    println!("tried {tried:?}");
     assert!(tried.len() >= 5, "tried {tried:?} only");
 }
 
