@@ -12,6 +12,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::hardware::KnownMachine;
+use crate::listings::Listings;
 use crate::manifest::Manifest;
 pub use crate::refusal::{ScrapeError, SkipReason};
 use crate::sieve::Sieve;
@@ -399,6 +400,8 @@ pub struct PublishedPrice {
     pub text: String,
     /// Whether tax is in it; `None` if not stated.
     pub tax_included: Option<bool>,
+    /// The listings behind it, of a marketplace; then the amount is the middle one of theirs. `None` for a vendor's price.
+    pub listings: Option<Listings>,
 }
 
 /// One price as published.

@@ -1,5 +1,6 @@
 //! Filters over the offers of a snapshot.
 
+use gpuledger_scrapers::contract::SourceKind;
 use polars::prelude::*;
 
 use crate::cli::Offers;
@@ -170,6 +171,8 @@ pub fn cheapest_on_demand(rows: LazyFrame, typed: &str) -> Result<DataFrame, Que
     let rows = rows
         .filter(is_gpu(typed)?)
         .filter(col("pricing_model").eq(lit("on_demand")).and(col("os").eq(lit("linux"))))
+        // Somebody's copy of a vendor's price is neither another provider nor another price.
+        .filter(col("source_kind").neq(lit(SourceKind::Aggregator.word())))
         // A plan has conditions of its own, such as the first 96 hours being paid at the full price.
         .filter(col("plan").is_null())
         .filter(col("is_fractional").not().and(col("price_usd_per_gpu_hour").is_not_null()))

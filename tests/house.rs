@@ -2,32 +2,18 @@
 //!
 //! With `GPULEDGER_BLESS=1` in the environment the generated files and tables are written instead of compared.
 
+#[path = "support/blessed.rs"]
+mod blessed;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use blessed::{hold, root};
 use gpuledger::normalise::gpu::GpuModels;
 use gpuledger::normalise::region::Regions;
 use gpuledger::offer::TABLES;
 use gpuledger_scrapers::ALL;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Compares a generated text with a file, or writes it.
-fn hold(file: &str, text: &str) {
-    let path = root().join(file);
-    if std::env::var_os("GPULEDGER_BLESS").is_some() {
-        fs::create_dir_all(path.parent().expect("files stand in folders")).expect("the folder can be made");
-        fs::write(&path, text).expect("the file can be written");
-    }
-    let found = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
-    assert_eq!(
-        found, text,
-        "{file} is not what the program says; run the test once with GPULEDGER_BLESS=1 and read the difference"
-    );
-}
 
 /// The README with a generated part between its marks.
 fn hold_in_readme(mark: &str, part: &str) {

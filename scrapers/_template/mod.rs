@@ -73,6 +73,7 @@ fn offer(row: &Object<'_>) -> Result<PublishedOffer, SkipReason> {
             per: PricePer::Instance,
             text: price.characters().to_owned(),
             tax_included: MANIFEST.published().tax_included,
+            listings: None,
         },
         place: row.place(),
         flags: BTreeSet::new(),

@@ -138,6 +138,7 @@ impl<'a> PriceList<'a> {
                 per: PricePer::Instance,
                 text: price.text,
                 tax_included,
+                listings: None,
             },
             place: value.place(),
             flags,

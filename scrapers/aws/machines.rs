@@ -138,6 +138,7 @@ impl From<Offered> for PublishedOffer {
                 text: offered.text,
                 // Nobody has read whether the Chinese list holds value-added tax.
                 tax_included: if site == Some(Site::Cn) { None } else { super::MANIFEST.published().tax_included },
+                listings: None,
             },
             place: offered.place,
             flags,

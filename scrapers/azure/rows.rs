@@ -375,6 +375,7 @@ fn price(row: &Object<'_>, currency_code: String, unit: PriceUnit) -> Result<Pub
         per: PricePer::Instance,
         text: text.to_owned(),
         tax_included,
+        listings: None,
     })
 }
 

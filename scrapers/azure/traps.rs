@@ -296,3 +296,25 @@ fn a_page_that_is_shorter_than_it_says_is_looked_at_again() {
     let cut = at("p", url, &[1, 2], 3, next);
     assert_eq!(Azure.parse(&[cut, last]).map(drop).map_err(|error| error.code()), Err("shape_changed"));
 }
+
+#[test]
+fn a_price_holds_from_its_first_instant_in_whatever_zone_that_is_written() {
+    // The page was read at two in the night of 20 August.
+    let found = |from: &str| {
+        let parsed = read(&[("effectiveStartDate", &format!("\"{from}\""))]);
+        let first = parsed.offers.iter().find(|offer| offer.terms.valid_from.is_some());
+        let valid_from = first.and_then(|offer| offer.terms.valid_from).map(|at| at.to_rfc3339());
+        (valid_from, parsed.out_of_scope.contains_key("price announced for later"), parsed.skipped.len())
+    };
+    let holds = |at: &str| (Some(at.to_owned()), false, 0);
+    assert_eq!(found("2026-08-20T02:00:00Z"), holds("2026-08-20T02:00:00+00:00"));
+    assert_eq!(found("2026-08-20T10:00:00+08:00"), holds("2026-08-20T02:00:00+00:00"));
+    assert_eq!(found("2026-01-05T00:30:00+08:00"), holds("2026-01-04T16:30:00+00:00"));
+    for later in ["2026-08-20T02:00:01Z", "2026-08-20T01:30:00-01:00"] {
+        assert_eq!(found(later), (None, true, 0), "{later}");
+    }
+    // No zone is a default: a time without one is not understood.
+    for zoneless in ["2026-01-05 00:30", "2026-01-05T00:30:00", "2026-01-05"] {
+        assert_eq!(found(zoneless), (None, false, 1), "{zoneless}");
+    }
+}

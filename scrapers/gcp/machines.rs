@@ -245,6 +245,7 @@ pub(super) fn offer(
             per: PricePer::Instance,
             text,
             tax_included: published.tax_included,
+            listings: None,
         },
         place,
         flags,

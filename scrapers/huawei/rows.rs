@@ -114,6 +114,7 @@ fn base(list: &PriceList, region: &str, row: &Object, parsed: &mut Parsed) -> Re
             per: MANIFEST.published().per,
             text: String::new(),
             tax_included: MANIFEST.published().tax_included,
+            listings: None,
         },
         place: row.place(),
         flags: if is_known { BTreeSet::new() } else { BTreeSet::from([UNKNOWN_HARDWARE]) },

@@ -229,6 +229,7 @@ fn offer(count: u32, row: ElementRef<'_>, tax_included: Option<bool>, place: Pla
             per: PricePer::Gpu,
             text,
             tax_included,
+            listings: None,
         },
         place,
         flags: BTreeSet::new(),

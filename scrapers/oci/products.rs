@@ -206,6 +206,7 @@ fn price(page: &Page, item: &Object, parsed: &mut Parsed) -> Result<PublishedPri
         per: *per,
         text,
         tax_included: *tax_included,
+        listings: None,
     })
 }
 

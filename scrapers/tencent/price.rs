@@ -216,5 +216,6 @@ fn published(value: &Value, amount: Decimal, unit: PriceUnit) -> PublishedPrice 
         per: published.per,
         text: value.characters().to_owned(),
         tax_included: published.tax_included,
+        listings: None,
     }
 }

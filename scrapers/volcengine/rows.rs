@@ -120,6 +120,7 @@ fn base(row: &Object, template: &Template, parsed: &mut Parsed) -> Result<Publis
             per: MANIFEST.published().per,
             text: String::new(),
             tax_included: MANIFEST.published().tax_included,
+            listings: None,
         },
         place: row.place(),
         flags: if is_known { BTreeSet::new() } else { BTreeSet::from([UNKNOWN_HARDWARE]) },

@@ -314,6 +314,7 @@ fn offer(
             per: PricePer::Instance,
             text: text.to_owned(),
             tax_included: MANIFEST.published().tax_included,
+            listings: None,
         },
         place: value.place(),
         flags,

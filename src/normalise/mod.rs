@@ -9,6 +9,9 @@ pub mod gpu;
 pub mod region;
 pub mod unit;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
@@ -218,7 +221,8 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
     columns.truths("is_promotion", offers().map(|offer| Some(offer.terms.is_promotion)));
     columns.instants("valid_from", offers().map(|offer| offer.terms.valid_from));
     columns.texts("availability", offers().map(|offer| offer.terms.availability.map(|word| word.word())));
-    columns.wholes("listing_count", offers().map(|_| None));
+    let listings = || offers().map(|offer| offer.price.listings);
+    columns.wholes("listing_count", listings().map(|listings| whole(listings.map(|listings| listings.count))));
     columns.scaled("published_amount", offers().map(|offer| kept(Some(offer.price.amount))));
     columns.scaled("published_upfront_amount", offers().map(|offer| kept(offer.price.upfront_amount)));
     columns.texts("published_currency_code", offers().map(|offer| Some(offer.price.currency_code.as_str())));
@@ -226,8 +230,8 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
     columns.texts("published_per", offers().map(|offer| Some(offer.price.per.word())));
     columns.texts("published_text", offers().map(|offer| Some(offer.price.text.as_str())));
     columns.truths("tax_included", offers().map(|offer| offer.price.tax_included));
-    columns.scaled("listing_amount_min", offers().map(|_| None));
-    columns.scaled("listing_amount_max", offers().map(|_| None));
+    columns.scaled("listing_amount_min", listings().map(|listings| kept(listings.map(|listings| listings.amount_min))));
+    columns.scaled("listing_amount_max", listings().map(|listings| kept(listings.map(|listings| listings.amount_max))));
     columns.texts("source_url", observed.iter().map(|observed| Some(observed.source_url.as_str())));
     columns.texts("raw_sha256", observed.iter().map(|observed| Some(observed.raw_sha256.as_str())));
     columns.texts("raw_place", offers().map(|offer| Some(offer.place.at.as_str())));

@@ -126,6 +126,7 @@ mod tests {
                 per,
                 text: amount.to_string(),
                 tax_included: None,
+                listings: None,
             },
             place: Place { page: String::new(), at: String::new() },
             flags: BTreeSet::new(),

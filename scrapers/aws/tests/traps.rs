@@ -159,6 +159,10 @@ fn trap_10_zones_keep_their_code_and_are_marked() {
     assert_eq!(refused("another-region"), ["shape_changed"]);
     let renamed = changed_page("2026-09-02", "prices-eu-west-1", |text| text.replace("EU (Ireland)", "Europe (Ireland)"));
     assert_eq!(Aws.parse(&[renamed]).map(|parsed| parsed.offers.len()), Ok(2));
+    // A place without a code is no region, whatever its name.
+    let nameless = changed_page("2026-09-02", "prices-eu-west-1", |text| text.replace("\"eu-west-1\"", "\"\""));
+    let nameless = Aws.parse(&[nameless]).expect("the list reads");
+    assert_eq!((nameless.offers.len(), nameless.skipped[0].reason.code()), (0, "field_missing"));
 }
 
 #[test]

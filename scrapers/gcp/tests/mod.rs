@@ -7,6 +7,7 @@ use rust_decimal::Decimal;
 use super::*;
 use crate::contract::{PricingModel, PublishedOffer};
 
+mod kinds;
 mod lists;
 mod pages;
 mod traps;
