@@ -42,6 +42,8 @@ pub mod backfill;
 
 /// Two snapshots → what changed.
 pub mod diff;
+/// What could not be done, why, and what to do next.
+pub mod failed;
 /// What is in a machine, from the tables beside the scrapers.
 pub mod machines;
 /// Pages of a provider from files, shown as offers.
