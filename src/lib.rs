@@ -40,6 +40,9 @@ pub mod validate;
 /// Earlier nights that a provider still publishes.
 pub mod backfill;
 
+/// Is the dataset whole, and can tonight run?
+pub mod doctor;
+
 /// Two snapshots → what changed.
 pub mod diff;
 /// What could not be done, why, and what to do next.

@@ -20,7 +20,7 @@ use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
 use crate::run::{self, Night};
 use crate::snapshot::read::{self, Snapshot};
-use crate::{machines, parse, recorder};
+use crate::{doctor, machines, parse, recorder};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Backfill(args) => backfill(&args).await,
+        Verb::Doctor(args) => doctor::doctor(&args).await,
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| match error {
                 RecordError::Run(error) => error.into(),
