@@ -71,7 +71,9 @@ impl Draft {
     /// # Errors
     /// Only on a fault of the program.
     pub fn of(table: &Table, snapshot: SnapshotId, rows: &DataFrame) -> Result<Self, SnapshotError> {
-        let bytes = parquet_bytes(table, rows).map_err(|source| SnapshotError::Rows { table: table.name, source })?;
+        let bytes = parquet_bytes(table, rows)
+            .and_then(|bytes| reads_back(table, rows.height(), &bytes).map(|()| bytes))
+            .map_err(|source| SnapshotError::Rows { table: table.name, source })?;
         let stats = stats(table, rows).map_err(|source| SnapshotError::Rows { table: table.name, source })?;
         let name = format!("{snapshot}-{}.parquet", &sha256(&bytes)[..16]);
         // The day stands in each row, so the folder needs no `key=value` name: with one, some readers would see the
@@ -104,6 +106,17 @@ pub fn parquet_bytes(table: &Table, rows: &DataFrame) -> PolarsResult<Vec<u8>> {
         .with_key_value_metadata(Some(schema::parquet_metadata(table)))
         .finish(&mut rows.clone())?;
     Ok(bytes)
+}
+
+/// What is about to be published is read before it is: as many rows, in the table's columns, in the table's types.
+fn reads_back(table: &Table, rows: usize, bytes: &[u8]) -> PolarsResult<()> {
+    let mut reader = ParquetReader::new(std::io::Cursor::new(bytes));
+    let (found, schema) = (reader.num_rows()?, reader.schema()?);
+    let found_columns: Vec<_> =
+        schema.iter_values().map(|field| (field.name.to_string(), DataType::from_arrow_field(field))).collect();
+    let columns: Vec<_> = table.columns.iter().map(|column| (column.name.to_owned(), frame::data_type(column.kind))).collect();
+    polars_ensure!(found == rows && found_columns == columns, ComputeError: "{found} rows of {rows} and columns {found_columns:?} were written");
+    Ok(())
 }
 
 /// Rows and bounds of a file in Delta's form, so that readers pass whole files over.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use polars::prelude::*;
 
@@ -25,6 +26,10 @@ use crate::validate::Validated;
 
 /// How often a night is tried while other runs put something into the log.
 const ATTEMPTS_MAX: u32 = 20;
+
+/// How often a run that is publishing the same night is waited for, and how long each time.
+const WAITS_MAX: u32 = 50;
+const WAIT: Duration = Duration::from_millis(200);
 
 /// What publishing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,10 +57,15 @@ pub async fn publish(
     let coverage = coverage_frame(snapshot, night.coverage()).map_err(|source| rows_error(&COVERAGE, source))?;
     let coverage = Draft::of(&COVERAGE, snapshot, &in_order(&coverage, &COVERAGE)?)?;
     let night = Drafts { output, snapshot, offers, coverage, rates, sidecars };
-    let mut journal = None;
-    for _ in 0..ATTEMPTS_MAX {
+    let (mut journal, mut waits) = (None, 0);
+    for _ in 0..ATTEMPTS_MAX + WAITS_MAX {
         match night.attempt(&mut journal).await {
             Ok(None) => {}
+            // Once the other run is done it is plain whether it published the same rows.
+            Err(SnapshotError::BeingPublished { .. }) if waits < WAITS_MAX => {
+                waits += 1;
+                tokio::time::sleep(WAIT).await;
+            }
             Ok(Some(published)) => {
                 end(journal)?;
                 return Ok(published);
