@@ -8,6 +8,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::{DateTime, Utc};
@@ -21,6 +22,9 @@ use crate::night::SnapshotId;
 /// Compression level, zstd's own default. At 9 a price list takes a third less room and seven times as long, which is then
 /// the longest step of its way from the server to the archive.
 const ZSTD_LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
+
+/// Folder of the archive, below the dataset.
+const RAW: &str = "raw";
 
 /// The archive of a dataset.
 #[derive(Debug, Clone)]
@@ -104,11 +108,20 @@ pub struct LastAnswer {
     pub validators: Validators,
 }
 
+/// A text that belongs beside a published night, such as its record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sidecar {
+    /// Path below the dataset. `runs/2026-10-30T18-00-00Z.json`
+    pub path: String,
+    /// What stands in it.
+    pub text: String,
+}
+
 /// What can go wrong with the archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The disk said no.
-    #[error("use the archive file {}", path.display())]
+    #[error("use {}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -143,7 +156,7 @@ impl Archive {
     /// The archive below the root of a dataset.
     #[must_use]
     pub fn below(output: &Path) -> Self {
-        Self { root: output.join("raw"), drafts: drafts(output) }
+        Self { root: output.join(RAW), drafts: drafts(output) }
     }
 
     /// Stores an answer and reads it back as a page. The same bytes are stored once.
@@ -195,8 +208,13 @@ impl Archive {
     /// When the disk refuses.
     pub fn keep_receipts(&self, snapshot: SnapshotId, provider: &str, receipts: &[Receipt]) -> Result<(), ArchiveError> {
         let path = self.root.join("receipts").join(snapshot.to_string()).join(format!("{provider}.json"));
-        let text = serde_json::to_vec_pretty(receipts).expect("a receipt is plain data");
-        write_whole(&self.drafts, &path, &text)
+        write_whole(&self.drafts, &path, receipts_text(receipts).as_bytes())
+    }
+
+    /// The receipts of one provider's night as they stand in the dataset.
+    #[must_use]
+    pub fn receipts(snapshot: SnapshotId, provider: &str, receipts: &[Receipt]) -> Sidecar {
+        Sidecar { path: format!("{RAW}/receipts/{snapshot}/{provider}.json"), text: receipts_text(receipts) }
     }
 
     /// The page of a receipt, its bytes checked against their hash.
@@ -246,6 +264,10 @@ impl Archive {
     }
 }
 
+fn receipts_text(receipts: &[Receipt]) -> String {
+    serde_json::to_string_pretty(receipts).expect("a receipt is plain data")
+}
+
 /// Where files of a dataset are written before they are moved to their place.
 #[must_use]
 pub fn drafts(output: &Path) -> PathBuf {
@@ -264,25 +286,96 @@ pub fn clear_drafts(output: &Path) -> Result<(), ArchiveError> {
     }
 }
 
-/// Writes a file so that it is whole or not there: as a draft first, onto the disk, then in place.
+/// Writes a file so that it is whole or not there: as a draft first, onto the disk, then in place, and its place onto the
+/// disk. What was there before is replaced.
 ///
 /// # Errors
 /// When the disk refuses.
 pub fn write_whole(drafts: &Path, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let io = |source| ArchiveError::Io { path: path.to_owned(), source };
-    fs::create_dir_all(path.parent().expect("files of a dataset stand in folders")).map_err(io)?;
-    fs::create_dir_all(drafts).map_err(io)?;
-    let draft = drafts.join(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&draft)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&draft, path)
-    };
-    write().map_err(|source| {
-        // The draft is of no use to anybody; that it cannot be removed adds nothing to the first error.
-        let _ = fs::remove_file(&draft);
-        io(source)
+    place(drafts, path, bytes, |draft| fs::rename(draft, path))
+}
+
+/// The same for a file that must not be there yet: of two that write it, one is refused, and nothing is replaced.
+///
+/// # Errors
+/// When the disk refuses; with [`io::ErrorKind::AlreadyExists`] when it is there.
+pub fn write_new(drafts: &Path, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    place(drafts, path, bytes, |draft| {
+        fs::hard_link(draft, path)?;
+        // The draft's second name is of no use any more; the next run removes it where this one cannot.
+        let _ = fs::remove_file(draft);
+        Ok(())
     })
+}
+
+/// How often a draft is written again that another run has cleared away.
+const DRAFTS_MAX: u32 = 5;
+
+fn place(drafts: &Path, path: &Path, bytes: &[u8], put: impl Fn(&Path) -> io::Result<()>) -> Result<(), ArchiveError> {
+    let io = |source| ArchiveError::Io { path: path.to_owned(), source };
+    let folder = path.parent().expect("files of a dataset stand in folders");
+    let mut attempt = 1;
+    loop {
+        make_folder(folder).map_err(io)?;
+        fs::create_dir_all(drafts).map_err(|source| ArchiveError::Io { path: drafts.to_owned(), source })?;
+        let draft = drafts.join(draft_name());
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&draft)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            put(&draft)?;
+            sync_folder(folder)
+        };
+        match write() {
+            Ok(()) => return Ok(()),
+            // A run that cannot see our lock has cleared the drafts away.
+            Err(source) if source.kind() == io::ErrorKind::NotFound && attempt < DRAFTS_MAX => attempt += 1,
+            Err(source) => {
+                // The draft is of no use to anybody; that it cannot be removed adds nothing to the first error.
+                let _ = fs::remove_file(&draft);
+                return Err(io(source));
+            }
+        }
+    }
+}
+
+/// A name that no other draft has, of whatever machine.
+#[must_use]
+pub fn draft_name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    static STARTED_NS: OnceLock<i64> = OnceLock::new();
+    let started = STARTED_NS.get_or_init(|| Utc::now().timestamp_nanos_opt().unwrap_or_default());
+    format!("{}-{started:x}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Makes a folder and those above it, each onto the disk before anything is put into it.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+    if let Some(above) = above {
+        make_folder(above)?;
+    }
+    match fs::create_dir(folder) {
+        // Another run was quicker.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => sync_folder(above.unwrap_or(Path::new("."))),
+    }
+}
+
+/// Puts the names in a folder onto the disk, so that a power cut does not lose a file whose bytes are there.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    match File::open(folder)?.sync_all() {
+        // Some network disks keep no folders of their own and say so.
+        Err(error) if [io::ErrorKind::InvalidInput, io::ErrorKind::Unsupported].contains(&error.kind()) => Ok(()),
+        synced => synced,
+    }
 }

@@ -38,6 +38,8 @@ pub enum Verb {
     Hardware(Hardware),
     /// Publish the earlier nights that a provider still names, each as a snapshot of its own time
     Backfill(Backfill),
+    /// Look whether the dataset is whole and tonight's night can run; names the command that mends each problem
+    Doctor(Doctor),
     /// Say when nights are due
     #[command(subcommand)]
     Schedule(ScheduleVerb),
@@ -206,6 +208,20 @@ pub struct Backfill {
     /// Address or mail that the provider can write to; stands in the User-Agent
     #[arg(long, env = "GPULEDGER_CONTACT")]
     pub contact: Option<String>,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+    /// Read every file and every archived page, not only the newest and some
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Arguments of `diff`.

@@ -12,10 +12,15 @@ pub enum Exit {
     Usage = 2,
     /// A snapshot was published, and some provider is not complete in it.
     Partial = 10,
-    /// The night was refused: nothing was published, the last snapshot stays the latest.
+    /// What was asked for was refused, or something outside the program stood in its way, such as a full disk or a damaged file:
+    /// nothing was published, the last snapshot stays the latest.
     Refused = 11,
     /// Nothing was due.
     NothingDue = 12,
+    /// Another run is writing to the dataset; nothing was done.
+    Locked = 13,
+    /// `doctor` found something that has to be mended.
+    Unwell = 14,
 }
 
 impl From<Exit> for std::process::ExitCode {

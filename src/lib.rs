@@ -42,8 +42,13 @@ pub mod validate;
 /// Earlier nights that a provider still publishes.
 pub mod backfill;
 
+/// Is the dataset whole, and can tonight run?
+pub mod doctor;
+
 /// Two snapshots → what changed.
 pub mod diff;
+/// What could not be done, why, and what to do next.
+pub mod failed;
 /// What is in a machine, from the tables beside the scrapers.
 pub mod machines;
 /// Pages of a provider from files, shown as offers.

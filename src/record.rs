@@ -8,12 +8,15 @@ use chrono::{DateTime, Utc};
 use polars::prelude::*;
 use serde::Serialize;
 
-use crate::archive::{ArchiveError, drafts, write_whole};
+use crate::archive::{ArchiveError, Sidecar, drafts, write_whole};
 use crate::frame::Columns;
 use crate::night::SnapshotId;
 use crate::offer::FINDINGS;
 use crate::snapshot::publish::parquet_bytes;
 use crate::validate::{Finding, ScopeCoverage, Severity};
+
+/// Folder of the records, below the dataset.
+pub const RUNS: &str = "runs";
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -138,22 +141,35 @@ pub fn count(findings: &[Finding]) -> Vec<FindingCount> {
         .collect()
 }
 
-/// Writes the record and the findings.
+/// Writes the record of a night.
 ///
 /// # Errors
 /// When the disk refuses.
-pub fn keep(output: &Path, snapshot: SnapshotId, record: &RunRecord, findings: &[Finding]) -> Result<(), ArchiveError> {
-    let runs = output.join("runs");
-    let text = serde_json::to_vec_pretty(record).expect("a run record is plain data");
+pub fn keep(output: &Path, record: &RunRecord) -> Result<(), ArchiveError> {
+    let Sidecar { path, text } = sidecar(record);
+    write_whole(&drafts(output), &output.join(path), text.as_bytes())
+}
+
+/// The record of a night as it stands in the dataset.
+#[must_use]
+pub fn sidecar(record: &RunRecord) -> Sidecar {
+    let text = serde_json::to_string_pretty(record).expect("a run record is plain data");
+    Sidecar { path: format!("{RUNS}/{}.json", record.snapshot_id), text }
+}
+
+/// Writes the findings of a night.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn keep_findings(output: &Path, snapshot: SnapshotId, findings: &[Finding]) -> Result<(), ArchiveError> {
     let table = findings_bytes(snapshot, findings).expect("findings are a table of texts");
-    write_whole(&drafts(output), &runs.join(format!("{snapshot}.findings.parquet")), &table)?;
-    write_whole(&drafts(output), &runs.join(format!("{snapshot}.json")), &text)
+    write_whole(&drafts(output), &output.join(RUNS).join(format!("{snapshot}.findings.parquet")), &table)
 }
 
 /// Whether a night's record is there. It is written last, so a run that died may have left none.
 #[must_use]
 pub fn is_kept(output: &Path, snapshot: SnapshotId) -> bool {
-    output.join("runs").join(format!("{snapshot}.json")).exists()
+    output.join(RUNS).join(format!("{snapshot}.json")).exists()
 }
 
 fn findings_bytes(snapshot: SnapshotId, findings: &[Finding]) -> PolarsResult<Vec<u8>> {

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use chrono::Utc;
 use gpuledger_scrapers::{ALL, recordings};
-use miette::Diagnostic;
 use polars::prelude::*;
 
 use crate::backfill::{self, BackfillError};
 use crate::cli::{Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb, Verb};
 use crate::diff::{self, List};
 use crate::exit::Exit;
+pub use crate::failed::Failed;
 use crate::frame::{Cell, Columns};
 use crate::gather::Input;
 use crate::night::SnapshotId;
@@ -19,11 +19,10 @@ use crate::print::{self, Format, Heading, heading};
 use crate::query;
 use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
-use crate::run::{self, Night, RunError};
+use crate::run::{self, Night};
 use crate::schedule::next;
-use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
-use crate::{machines, parse, recorder};
+use crate::{doctor, machines, parse, recorder};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -34,78 +33,6 @@ pub struct Said {
     pub talk: Option<String>,
     /// How it ends.
     pub exit: Exit,
-}
-
-/// A verb that could not be done: what failed, why, and what to do next.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("failed to {what}")]
-pub struct Failed {
-    what: String,
-    #[help]
-    help: Option<String>,
-    /// The exit code.
-    pub exit: Exit,
-}
-
-impl Failed {
-    /// A failure with all its causes in one line.
-    #[must_use]
-    pub fn new(exit: Exit, what: &str, error: &(dyn std::error::Error + 'static)) -> Self {
-        let mut text = what.to_owned();
-        let mut cause = Some(error);
-        while let Some(error) = cause {
-            let words = error.to_string();
-            if !text.ends_with(&words) {
-                let _ = write!(text, "{}{words}", if text.is_empty() { "" } else { ": " });
-            }
-            cause = error.source();
-        }
-        Self { what: text, help: None, exit }
-    }
-
-    pub(crate) fn with_help(mut self, help: &str) -> Self {
-        self.help = Some(help.to_owned());
-        self
-    }
-}
-
-impl From<SnapshotError> for Failed {
-    fn from(error: SnapshotError) -> Self {
-        match &error {
-            SnapshotError::NotFound { .. } => {
-                Self::new(Exit::Usage, "", &error).with_help("`gpuledger snapshots` lists what there is")
-            }
-            SnapshotError::Locked { .. } => Self::new(Exit::Refused, "", &error)
-                .with_help("wait until it is done; the lock goes away with the process that holds it"),
-            SnapshotError::ExistsOtherwise { .. } => Self::new(Exit::Refused, "", &error)
-                .with_help("a published snapshot never changes; collect as of another time with --at"),
-            _ => Self::new(Exit::Bug, "", &error),
-        }
-    }
-}
-
-impl From<RunError> for Failed {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::Snapshot(error) => error.into(),
-            RunError::UnknownProvider { .. } => Self::new(Exit::Usage, "", &error).with_help("`gpuledger providers` lists them"),
-            RunError::Source(_) => Self::new(Exit::Usage, "", &error).with_help("files are read from DIR/PROVIDER/ANY-NAME"),
-            error => Self::new(Exit::Bug, "", &error),
-        }
-    }
-}
-
-impl From<query::QueryError> for Failed {
-    fn from(error: query::QueryError) -> Self {
-        let exit = if matches!(error, query::QueryError::Unreadable(_)) { Exit::Bug } else { Exit::Usage };
-        Self::new(exit, "", &error)
-    }
-}
-
-impl From<PolarsError> for Failed {
-    fn from(error: PolarsError) -> Self {
-        Self::new(Exit::Bug, "compute a table", &error)
-    }
 }
 
 /// Does what the command line asks for.
@@ -126,6 +53,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
             let nights = next::next(&args, Utc::now()).map_err(|error| Failed::new(Exit::Usage, "", &error))?;
             Ok(good(print::rows(&nights, &next::HEADINGS, args.printing.format)?))
         }
+        Verb::Doctor(args) => doctor::doctor(&args).await,
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| match error {
                 RecordError::Run(error) => error.into(),

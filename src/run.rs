@@ -11,7 +11,7 @@ use gpuledger_scrapers::contract::Scraper;
 use gpuledger_scrapers::recordings;
 use polars::prelude::PolarsError;
 
-use crate::archive::{Archive, ArchiveError, clear_drafts};
+use crate::archive::{Archive, ArchiveError, Sidecar, clear_drafts};
 use crate::cli::Collect;
 use crate::deliver::deliver;
 use crate::exit::Exit;
@@ -21,7 +21,8 @@ use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate, newest_rate_day, rates
 use crate::normalise::{Observed, normalise};
 use crate::offer::SCHEMA_VERSION;
 use crate::record::{self, RunRecord};
-use crate::snapshot::publish::{Published, clear_uncommitted, publish};
+use crate::snapshot::publish::{Published, fit_all, publish};
+use crate::snapshot::recover::clear_uncommitted;
 use crate::snapshot::{SnapshotError, read};
 use crate::source::SourceError;
 use crate::validate::{Verdict, validate};
@@ -105,6 +106,8 @@ pub async fn open_for_writing(output: &Path) -> Result<lock::WriterLock, RunErro
     let lock = lock::take(output)?;
     clear_drafts(output)?;
     clear_uncommitted(output).await?;
+    // Whether the dataset is this program's to write to is known before anything is fetched for it.
+    fit_all(output).await?;
     Ok(lock)
 }
 
@@ -122,8 +125,11 @@ pub async fn judge_and_publish(
 ) -> Result<Night, RunError> {
     let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
     // A published night keeps the receipts of the pages that it was made of.
+    let mut sidecars = Vec::new();
     for delivery in deliveries.iter().filter(|_| !is_published) {
-        archive.keep_receipts(snapshot, &delivery.scraper.manifest().provider, &delivery.pages)?;
+        let provider = delivery.scraper.manifest().provider.as_str();
+        archive.keep_receipts(snapshot, provider, &delivery.pages)?;
+        sidecars.push(Archive::receipts(snapshot, provider, &delivery.pages));
     }
     let gathered: Vec<Gathered> = deliveries.into_iter().map(|delivery| gather(delivery, archive)).collect();
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();
@@ -131,7 +137,7 @@ pub async fn judge_and_publish(
     let known_rates = known_rates(output, snapshot, &observed, &rates).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
     let verdict = validate(&normalised, &gathered)?;
-    conclude(output, snapshot, started_at, verdict, &rates, is_published).await
+    conclude(output, snapshot, started_at, verdict, &rates, is_published, sidecars).await
 }
 
 /// The time a night is of: as asked, or that of the recordings, or now.
@@ -167,6 +173,8 @@ async fn known_rates(
     )?)
 }
 
+/// Publishes what was judged, and leaves the record. `sidecars` are the receipts, which belong beside a published night as its
+/// record does: a run that dies once the night is published leaves them to the next.
 async fn conclude(
     output: &Path,
     snapshot: SnapshotId,
@@ -174,22 +182,13 @@ async fn conclude(
     verdict: Verdict,
     rates: &[Rate],
     is_published: bool,
+    mut sidecars: Vec<Sidecar>,
 ) -> Result<Night, RunError> {
     let providers = record::providers(&verdict.coverage);
     let is_whole = providers.iter().all(|provider| provider.status == "complete");
-    let (exit, outcome) = match &verdict.night {
-        None => (Exit::Refused, "refused"),
-        Some(night) => {
-            let outcome = match publish(output, snapshot, night, rates).await? {
-                Published::New => "published",
-                Published::Already => "already_published",
-            };
-            (if is_whole { Exit::Good } else { Exit::Partial }, outcome)
-        }
-    };
-    let record = RunRecord {
+    let mut record = RunRecord {
         snapshot_id: snapshot.to_string(),
-        outcome,
+        outcome: "refused",
         started_at,
         ended_at: Utc::now(),
         program_version: env!("CARGO_PKG_VERSION"),
@@ -199,9 +198,25 @@ async fn conclude(
         providers,
         findings: record::count(&verdict.findings),
     };
-    // A night that was there already keeps the record of the run that published it, unless that run died before it wrote one.
-    if !is_published || (outcome == "already_published" && !record::is_kept(output, snapshot)) {
-        record::keep(output, snapshot, &record, &verdict.findings)?;
+    if !is_published {
+        record::keep_findings(output, snapshot, &verdict.findings)?;
     }
+    let Some(night) = &verdict.night else {
+        if !is_published {
+            record::keep(output, &record)?;
+        }
+        return Ok(Night { snapshot, exit: Exit::Refused, record, findings: verdict.findings });
+    };
+    record.outcome = "published";
+    sidecars.push(record::sidecar(&record));
+    if publish(output, snapshot, night, rates, &sidecars).await? == Published::Already {
+        record.outcome = "already_published";
+        // The record of the run that published it stays, unless that run died before it wrote one.
+        if !record::is_kept(output, snapshot) {
+            record::keep_findings(output, snapshot, &verdict.findings)?;
+            record::keep(output, &record)?;
+        }
+    }
+    let exit = if is_whole { Exit::Good } else { Exit::Partial };
     Ok(Night { snapshot, exit, record, findings: verdict.findings })
 }

@@ -133,8 +133,8 @@ fn a_second_writer_is_turned_away_and_told_who_writes() {
     let dataset = Dataset::new();
     let lock = gpuledger::lock::take(&dataset.root()).expect("nobody else writes");
     let said = dataset.run(&["collect", "--recorded"]);
-    assert_eq!(said.exit, Some(11), "{}", said.talk);
-    assert!(said.talk.contains(&format!("process {}", std::process::id())), "{}", said.talk);
+    assert_eq!(said.exit, Some(13), "{}", said.talk);
+    assert!(said.talk.contains(&format!("locked by process {}", std::process::id())), "{}", said.talk);
     assert_eq!(dataset.files("offers"), []);
     drop(lock);
     // The owner's name stays in the file; the lock does not.
@@ -151,7 +151,7 @@ fn two_runs_at_once_publish_one_night() {
     let children = [start(), start(), start()];
     let exits = children.map(|mut child| child.wait().expect("the child is ours").code());
     assert!(exits.contains(&Some(0)), "{exits:?}");
-    assert!(exits.iter().all(|exit| [Some(0), Some(11)].contains(exit)), "{exits:?}");
+    assert!(exits.iter().all(|exit| [Some(0), Some(13)].contains(exit)), "{exits:?}");
     let listed = dataset.run(&["snapshots", "--format", "json"]);
     assert_eq!(versions(&listed.data), [1]);
     assert_eq!((dataset.files("offers").len(), dataset.logged("offers").len()), (1, 1));

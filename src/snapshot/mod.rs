@@ -3,9 +3,13 @@
 //! A night is published by one commit a table; the commit to `offers` is the moment the snapshot begins to exist. A
 //! published file never changes.
 
+pub mod durable;
+pub mod file;
+pub mod journal;
 pub mod log;
 pub mod publish;
 pub mod read;
+pub mod recover;
 pub mod schema;
 
 use std::path::PathBuf;
@@ -22,8 +26,8 @@ pub enum SnapshotError {
         #[source]
         source: Box<deltalake_core::DeltaTableError>,
     },
-    /// A file could not be written or read.
-    #[error("use the Parquet file {}", path.display())]
+    /// A file could not be read.
+    #[error("read the Parquet file {}", path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
@@ -31,8 +35,17 @@ pub enum SnapshotError {
         #[source]
         source: polars::error::PolarsError,
     },
+    /// Rows could not be put in order or made a file of, which is a fault of this program.
+    #[error("make a file of table `{table}`, which is a fault of this program")]
+    Rows {
+        /// The table.
+        table: &'static str,
+        /// What polars said.
+        #[source]
+        source: polars::error::PolarsError,
+    },
     /// The disk refused.
-    #[error("write to the dataset")]
+    #[error("use the dataset")]
     Disk(#[from] crate::archive::ArchiveError),
     /// A folder of the dataset cannot be named as a table.
     #[error("use {} as a table", path.display())]
@@ -54,8 +67,51 @@ pub enum SnapshotError {
         /// What there is.
         help: String,
     },
+    /// Another run publishes the same night at this moment, with other rows.
+    #[error("publish snapshot {snapshot}: another run is publishing it at this moment, with other rows")]
+    BeingPublished {
+        /// The snapshot.
+        snapshot: String,
+    },
+    /// The snapshot is published; what belongs beside it could not be written, and the next run does so.
+    #[error("finish snapshot {snapshot}, which is published")]
+    Unfinished {
+        /// The snapshot.
+        snapshot: String,
+        /// What stood in the way.
+        #[source]
+        source: Box<SnapshotError>,
+    },
+    /// Other runs put something into the log each time this one was about to.
+    #[error("publish snapshot {snapshot}: other runs were quicker {attempts} times")]
+    Overtaken {
+        /// The snapshot.
+        snapshot: String,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// A column has another type in the dataset than in this program.
+    #[error("use column `{column}` of table `{table}`: it is {found} in the dataset and {expected} in this program")]
+    OtherType {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: String,
+        /// Its type in the dataset.
+        found: String,
+        /// Its type in this program.
+        expected: String,
+    },
+    /// The dataset was written by a newer program, and this one would leave out what it does not know.
+    #[error("write to table `{table}`: a newer program made it, {difference}")]
+    Newer {
+        /// The table.
+        table: &'static str,
+        /// What is newer.
+        difference: String,
+    },
     /// Another run is writing.
-    #[error("lock the dataset: {owner}")]
+    #[error("lock the dataset, which is locked by {owner}")]
     Locked {
         /// Who holds it.
         owner: String,

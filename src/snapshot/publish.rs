@@ -1,26 +1,35 @@
 //! Writes a judged night: files first, then one commit a table, `offers` last.
 //!
-//! Killed at any moment, the last good snapshot stays whole: a file without a commit is part of nothing and is removed by
-//! the next run, and what a night left in `rates` and `coverage` without reaching `offers` is replaced by the next run of
-//! that night.
+//! Killed at any moment, the last good snapshot stays whole: before the first file is in its place a list of all of them is
+//! on the disk, and the next run takes back what the list names of a night that did not reach `offers`. Two runs that do not
+//! see each other's lock are told apart by the log: each commit is for one version of it, and who is overtaken looks again.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
-use chrono::NaiveDate;
-use gpuledger_scrapers::sha256;
 use polars::prelude::*;
 
-use crate::archive::{ArchiveError, drafts, write_whole};
-use crate::frame::{self, Cell, Columns};
+use crate::archive::Sidecar;
+use crate::frame::Cell;
+use crate::lock;
 use crate::night::SnapshotId;
 use crate::normalise::currency::{Rate, rates_frame};
-use crate::offer::{COVERAGE, Kind, OFFERS, RATES, Table};
-use crate::snapshot::log::{Log, LoggedFile, NewFile};
+use crate::offer::{COVERAGE, OFFERS, RATES, Table};
+pub use crate::snapshot::file::parquet_bytes;
+use crate::snapshot::file::{Draft, coverage_frame, in_order};
+use crate::snapshot::journal::{self, Journal, Plan};
+use crate::snapshot::log::{Committed, Log};
+use crate::snapshot::recover::{take_back, write_sidecars};
 use crate::snapshot::{SnapshotError, read, schema};
-use crate::validate::{ScopeCoverage, Validated};
+use crate::validate::Validated;
 
-/// Rows of a row group: small enough that a reader of one GPU passes most of them over.
-const ROW_GROUP_ROWS: usize = 20_000;
+/// How often a night is tried while other runs put something into the log.
+const ATTEMPTS_MAX: u32 = 20;
+
+/// How often a run that is publishing the same night is waited for, and how long each time.
+const WAITS_MAX: u32 = 50;
+const WAIT: Duration = Duration::from_millis(200);
 
 /// What publishing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,228 +40,213 @@ pub enum Published {
     Already,
 }
 
-/// Publishes a night.
+/// Publishes a night, and writes what belongs beside it.
 ///
 /// # Errors
-/// When the disk or the log refuses, or the snapshot exists with other rows. What was published stays as it was.
-pub async fn publish(output: &Path, snapshot: SnapshotId, night: &Validated, rates: &[Rate]) -> Result<Published, SnapshotError> {
-    let offers = in_order(night.offers(), &OFFERS)?;
-    let mut offers_log = Log::open_or_create(output, &OFFERS).await?;
-    let draft = Draft::of(&OFFERS, snapshot, &offers)?;
-    if let Some(existing) = offers_log.files()?.into_iter().find(|file| file.snapshot == Some(snapshot)) {
-        let is_same = existing.path == draft.path;
-        return if is_same {
-            Ok(Published::Already)
-        } else {
-            Err(SnapshotError::ExistsOtherwise { snapshot: snapshot.to_string() })
-        };
-    }
-
-    let new_rates = only_new(output, rates).await?;
-    if !new_rates.is_empty() {
-        let rates = rates_frame(&snapshot.to_string(), &new_rates).map_err(|source| parquet_error(output, &RATES, source))?;
-        commit(output, &RATES, snapshot, &rates).await?;
-    }
-    let coverage = coverage_frame(snapshot, night.coverage()).map_err(|source| parquet_error(output, &COVERAGE, source))?;
-    commit(output, &COVERAGE, snapshot, &coverage).await?;
-
-    add(output, &mut offers_log, draft, snapshot, &[]).await?;
-    Ok(Published::New)
-}
-
-/// The name of the file that says which Parquet file is on its way into its table's log.
-const ON_ITS_WAY: &str = ".on-its-way";
-
-/// Writes a file and commits it. Between the two it is named in a file of its own, so that a run that dies there leaves
-/// nothing that a reader of plain files could take for published.
-async fn add(
+/// When the disk or the log refuses, the snapshot exists with other rows, or the dataset's columns are not this program's.
+/// What was published stays as it was.
+pub async fn publish(
     output: &Path,
-    log: &mut Log,
-    draft: Draft,
     snapshot: SnapshotId,
-    replaced: &[LoggedFile],
-) -> Result<(), SnapshotError> {
-    let marker = output.join(ON_ITS_WAY);
-    write_whole(&drafts(output), &marker, format!("{}/{}", log.table().name, draft.path).as_bytes())?;
-    let file = draft.write(output, log.table())?;
-    log.commit(snapshot, file, replaced).await?;
-    remove(&marker)
-}
-
-/// Removes the file that a run wrote and did not live to commit. Only the holder of the dataset's lock may do so.
-///
-/// # Errors
-/// When the log cannot be read or the disk refuses.
-pub async fn clear_uncommitted(output: &Path) -> Result<(), SnapshotError> {
-    let marker = output.join(ON_ITS_WAY);
-    let Ok(name) = std::fs::read_to_string(&marker) else { return Ok(()) };
-    let tables = [&OFFERS, &COVERAGE, &RATES];
-    if let Some((table, path)) = name.split_once('/')
-        && let Some(table) = tables.into_iter().find(|known| known.name == table)
-    {
-        let is_committed = match Log::open(output, table).await? {
-            Some(log) => log.files()?.iter().any(|file| file.path == path),
-            None => false,
-        };
-        if !is_committed {
-            remove(&output.join(table.name).join(path))?;
-        }
-    }
-    remove(&marker)
-}
-
-/// Removes a file; one that is not there is removed already.
-fn remove(path: &Path) -> Result<(), SnapshotError> {
-    match std::fs::remove_file(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(SnapshotError::Disk(ArchiveError::Io { path: path.to_owned(), source }))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Commits a night's file of a table that is not `offers`, in place of what an earlier try of the same night left.
-async fn commit(output: &Path, table: &'static Table, snapshot: SnapshotId, rows: &DataFrame) -> Result<(), SnapshotError> {
-    let rows = in_order(rows, table)?;
-    let mut log = Log::open_or_create(output, table).await?;
-    let draft = Draft::of(table, snapshot, &rows)?;
-    let left: Vec<_> = log.files()?.into_iter().filter(|file| file.snapshot == Some(snapshot)).collect();
-    if left.iter().any(|file| file.path == draft.path) {
-        return Ok(());
-    }
-    // Only rates that no file has yet come here, so what an earlier try of the night left belongs to them and stays.
-    let replaced = if table.name == RATES.name { &[][..] } else { &left };
-    add(output, &mut log, draft, snapshot, replaced).await
-}
-
-/// The rates that the dataset does not have yet. A rate that is there stays as it was first seen.
-async fn only_new(output: &Path, rates: &[Rate]) -> Result<Vec<Rate>, SnapshotError> {
-    let (Some(first), Some(last)) = (rates.iter().map(|rate| rate.date).min(), rates.iter().map(|rate| rate.date).max()) else {
-        return Ok(Vec::new());
-    };
-    let known = read::rates(output, first, last).await?;
-    let known = known
-        .lazy()
-        .select([col("rate_date"), col("currency_code")])
-        .collect()
-        .map_err(|source| parquet_error(output, &RATES, source))?;
-    let mut keys = std::collections::BTreeSet::new();
-    for row in 0..known.height() {
-        let cell = |name: &str| {
-            Cell::at(&known, name, row).map(|cell| cell.text()).map_err(|source| parquet_error(output, &RATES, source))
-        };
-        keys.insert((cell("rate_date")?, cell("currency_code")?));
-    }
-    let mut new: Vec<Rate> = Vec::new();
-    for rate in rates {
-        if keys.insert((rate.date.to_string(), rate.currency_code.clone())) {
-            new.push(rate.clone());
-        }
-    }
-    Ok(new)
-}
-
-fn coverage_frame(snapshot: SnapshotId, coverage: &[ScopeCoverage]) -> PolarsResult<DataFrame> {
-    let id = snapshot.to_string();
-    let date: NaiveDate = snapshot.date();
-    let count = |number: usize| i64::try_from(number).ok();
-    let mut columns = Columns::new(coverage.len());
-    columns.texts("snapshot_id", coverage.iter().map(|_| Some(id.as_str())));
-    columns.dates("snapshot_date", coverage.iter().map(|_| Some(date)));
-    columns.texts("provider", coverage.iter().map(|scope| Some(scope.provider.as_str())));
-    columns.texts("scope", coverage.iter().map(|scope| Some(scope.scope.as_str())));
-    columns.texts("status", coverage.iter().map(|scope| Some(scope.status.word())));
-    columns.longs("rows", coverage.iter().map(|scope| count(scope.rows)));
-    columns.longs("skipped", coverage.iter().map(|scope| count(scope.skipped)));
-    columns.longs("quarantined", coverage.iter().map(|scope| count(scope.quarantined)));
-    columns.longs("left_out", coverage.iter().map(|scope| i64::try_from(scope.left_out).ok()));
-    columns.longs("bytes", coverage.iter().map(|scope| i64::try_from(scope.bytes).ok()));
-    columns.floats("seconds", coverage.iter().map(|scope| Some(scope.seconds)));
-    columns.texts("reason", coverage.iter().map(|scope| scope.reason.as_deref()));
-    columns.texts("input", coverage.iter().map(|scope| Some(scope.input)));
-    columns.wholes("scraper_version", coverage.iter().map(|scope| i32::try_from(scope.scraper_version).ok()));
-    columns.finish()
-}
-
-/// Rows in the table's order, columns in the table's order.
-fn in_order(rows: &DataFrame, table: &Table) -> Result<DataFrame, SnapshotError> {
-    let order: Vec<Expr> = table.order.iter().map(|name| col(*name)).collect();
-    let sorted = rows
-        .clone()
-        .lazy()
-        .sort_by_exprs(order, SortMultipleOptions::default().with_nulls_last(true).with_maintain_order(true))
-        .select(table.columns.iter().map(|column| col(column.name).cast(frame::data_type(column.kind))).collect::<Vec<_>>())
-        .collect();
-    sorted.map_err(|source| parquet_error(Path::new(""), table, source))
-}
-
-/// A file before it is on the disk.
-struct Draft {
-    path: String,
-    bytes: Vec<u8>,
-    stats: String,
-}
-
-impl Draft {
-    /// The file's bytes, and a name that says its night and what it holds: the same rows give the same name.
-    fn of(table: &Table, snapshot: SnapshotId, rows: &DataFrame) -> Result<Self, SnapshotError> {
-        let bytes = parquet_bytes(table, rows).map_err(|source| parquet_error(Path::new(""), table, source))?;
-        let stats = stats(table, rows).map_err(|source| parquet_error(Path::new(""), table, source))?;
-        let name = format!("{snapshot}-{}.parquet", &sha256(&bytes)[..16]);
-        // The day stands in each row, so the folder needs no `key=value` name: with one, some readers would see the
-        // column twice and in two types.
-        let path = if table.is_partitioned { format!("{}/{name}", snapshot.date()) } else { name };
-        Ok(Self { path, bytes, stats })
-    }
-
-    fn write(self, output: &Path, table: &Table) -> Result<NewFile, SnapshotError> {
-        write_whole(&drafts(output), &output.join(table.name).join(&self.path), &self.bytes)?;
-        let bytes = i64::try_from(self.bytes.len()).expect("a file fits in memory");
-        Ok(NewFile { path: self.path, bytes, stats: self.stats })
-    }
-}
-
-/// Rows as the bytes of a Parquet file. The same rows give the same bytes.
-///
-/// # Errors
-/// When polars cannot write them.
-pub fn parquet_bytes(table: &Table, rows: &DataFrame) -> PolarsResult<Vec<u8>> {
-    let mut bytes = Vec::new();
-    ParquetWriter::new(&mut bytes)
-        .with_compression(ParquetCompression::Zstd(None))
-        .with_statistics(StatisticsOptions::default())
-        .with_row_group_size(Some(ROW_GROUP_ROWS))
-        .with_key_value_metadata(Some(schema::parquet_metadata(table)))
-        .finish(&mut rows.clone())?;
-    Ok(bytes)
-}
-
-/// Rows and bounds of a file in Delta's form, so that readers pass whole files over.
-fn stats(table: &Table, rows: &DataFrame) -> PolarsResult<String> {
-    let (mut low, mut high, mut nulls) = (serde_json::Map::new(), serde_json::Map::new(), serde_json::Map::new());
-    for name in table.bounds {
-        let column = rows.column(name)?;
-        nulls.insert((*name).to_owned(), column.null_count().into());
-        let is_number = table.columns.iter().any(|known| known.name == *name && known.kind == Kind::Float);
-        let bound = |frame: PolarsResult<DataFrame>| -> PolarsResult<serde_json::Value> {
-            let cell = Cell::at(&frame?, name, 0)?;
-            Ok(match cell {
-                Cell::Null => serde_json::Value::Null,
-                Cell::Number(number) if is_number => {
-                    number.parse::<f64>().map_or(serde_json::Value::Null, serde_json::Value::from)
+    night: &Validated,
+    rates: &[Rate],
+    sidecars: &[Sidecar],
+) -> Result<Published, SnapshotError> {
+    fit_all(output).await?;
+    let offers = Draft::of(&OFFERS, snapshot, &in_order(night.offers(), &OFFERS)?)?;
+    let coverage = coverage_frame(snapshot, night.coverage()).map_err(|source| rows_error(&COVERAGE, source))?;
+    let coverage = Draft::of(&COVERAGE, snapshot, &in_order(&coverage, &COVERAGE)?)?;
+    let night = Drafts { output, snapshot, offers, coverage, rates, sidecars };
+    let (mut journal, mut waits) = (None, 0);
+    for _ in 0..ATTEMPTS_MAX + WAITS_MAX {
+        match night.attempt(&mut journal).await {
+            Ok(None) => {}
+            // Once the other run is done it is plain whether it published the same rows.
+            Err(SnapshotError::BeingPublished { .. }) if waits < WAITS_MAX => {
+                waits += 1;
+                tokio::time::sleep(WAIT).await;
+            }
+            Ok(Some(published)) => {
+                end(journal)?;
+                return Ok(published);
+            }
+            Err(error) => {
+                // What cannot be taken back now is taken back by the next run, for the list stays.
+                if let Some((journal, plan)) = journal
+                    && !matches!(error, SnapshotError::Unfinished { .. })
+                    && take_back(output, &plan, Some(&journal)).await.is_ok_and(|is_done| is_done)
+                {
+                    let _ = journal.end();
                 }
-                other => serde_json::Value::from(other.text()),
-            })
-        };
-        low.insert((*name).to_owned(), bound(rows.clone().lazy().select([col(*name).min()]).collect())?);
-        high.insert((*name).to_owned(), bound(rows.clone().lazy().select([col(*name).max()]).collect())?);
+                return Err(error);
+            }
+        }
     }
-    for bounds in [&mut low, &mut high] {
-        bounds.retain(|_, value| !value.is_null());
-    }
-    Ok(serde_json::json!({ "numRecords": rows.height(), "minValues": low, "maxValues": high, "nullCount": nulls }).to_string())
+    Err(SnapshotError::Overtaken { snapshot: snapshot.to_string(), attempts: ATTEMPTS_MAX })
 }
 
-fn parquet_error(output: &Path, table: &Table, source: PolarsError) -> SnapshotError {
-    SnapshotError::Parquet { path: output.join(table.name), source }
+/// Looks whether the dataset's columns are this program's, before anything is written, and adds those that it lacks.
+///
+/// # Errors
+/// When a column has another type, or a newer program made the dataset.
+pub async fn fit_all(output: &Path) -> Result<(), SnapshotError> {
+    let mut behind = Vec::new();
+    for table in [&RATES, &COVERAGE, &OFFERS] {
+        let Some(log) = Log::open(output, table).await? else { continue };
+        if !is_fit(&log)? {
+            behind.push(log);
+        }
+    }
+    for mut log in behind {
+        while log.add_columns().await? == Committed::Overtaken {
+            if is_fit(&log)? {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a table has every column of this program; an error when it is not this program's to write to.
+fn is_fit(log: &Log) -> Result<bool, SnapshotError> {
+    let (table, columns) = (log.table(), log.columns()?);
+    if let Some(schema::OtherType { column, found, expected }) = schema::other_type(table, &columns) {
+        return Err(SnapshotError::OtherType { table: table.name, column, found, expected });
+    }
+    let newer = |difference: String| SnapshotError::Newer { table: table.name, difference };
+    if let Some(version) = log.schema_version()?.filter(|version| *version > crate::offer::SCHEMA_VERSION) {
+        let own = crate::offer::SCHEMA_VERSION;
+        return Err(newer(format!("whose columns are version {version}; this one's are version {own}")));
+    }
+    let unknown = schema::unknown(table, &columns);
+    if !unknown.is_empty() {
+        return Err(newer(format!("with columns that this one does not know: {}", unknown.join(", "))));
+    }
+    Ok(schema::missing(table, &columns).is_empty())
+}
+
+/// A night on its way into the tables.
+struct Drafts<'a> {
+    output: &'a Path,
+    snapshot: SnapshotId,
+    offers: Draft,
+    coverage: Draft,
+    rates: &'a [Rate],
+    sidecars: &'a [Sidecar],
+}
+
+/// This run's list, and what it says.
+type Held = Option<(Journal, Plan)>;
+
+fn end(journal: Held) -> Result<(), SnapshotError> {
+    Ok(journal.map_or(Ok(()), |(journal, _)| journal.end())?)
+}
+
+impl Drafts<'_> {
+    /// One try; `None` when another run was quicker somewhere.
+    async fn attempt(&self, journal: &mut Held) -> Result<Option<Published>, SnapshotError> {
+        let mut log = Log::open_or_create(self.output, &OFFERS).await?;
+        if let Some(existing) = log.files()?.into_iter().find(|file| file.snapshot == Some(self.snapshot)) {
+            return if existing.path == self.offers.path {
+                Ok(Some(Published::Already))
+            } else {
+                Err(SnapshotError::ExistsOtherwise { snapshot: self.snapshot.to_string() })
+            };
+        }
+        let rates = self.new_rates().await?;
+        self.plan(journal, rates.as_ref())?;
+        let is_beside = self.settle(&COVERAGE, &self.coverage, journal).await?
+            && match &rates {
+                Some(rates) => self.settle(&RATES, rates, journal).await?,
+                None => true,
+            };
+        if !is_beside {
+            return Ok(None);
+        }
+        let file = self.offers.write(self.output, &OFFERS)?;
+        if log.commit(self.snapshot, &file, &[]).await? == Committed::Overtaken {
+            return Ok(None);
+        }
+        let unfinished = |error| SnapshotError::Unfinished { snapshot: self.snapshot.to_string(), source: Box::new(error) };
+        self.look_again(journal).await.map_err(unfinished)?;
+        write_sidecars(self.output, self.sidecars).map_err(unfinished)?;
+        Ok(Some(Published::New))
+    }
+
+    /// Once the night exists: a run that did not see this one may have taken back what stands beside it.
+    async fn look_again(&self, journal: &Held) -> Result<(), SnapshotError> {
+        while !self.settle(&COVERAGE, &self.coverage, journal).await? {}
+        while let Some(rates) = self.new_rates().await? {
+            self.settle(&RATES, &rates, journal).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the list of what is about to be put in place, in place of an earlier one.
+    fn plan(&self, journal: &mut Held, rates: Option<&Draft>) -> Result<(), SnapshotError> {
+        let below = |table: &Table, draft: &Draft| format!("{}/{}", table.name, draft.path);
+        let mut files = vec![below(&COVERAGE, &self.coverage)];
+        files.extend(rates.map(|rates| below(&RATES, rates)));
+        files.push(below(&OFFERS, &self.offers));
+        // What an earlier try put in place and this one does not want stays on the list until it is taken back.
+        let before = journal.take();
+        let earlier = before.iter().flat_map(|(_, plan)| &plan.files).filter(|file| !files.contains(file)).cloned();
+        let files = earlier.collect::<Vec<_>>().into_iter().chain(files.clone()).collect();
+        let plan = Plan { snapshot: self.snapshot.to_string(), host: lock::host(), files, sidecars: self.sidecars.to_vec() };
+        *journal = Some((Journal::begin(self.output, &plan)?, plan));
+        end(before)
+    }
+
+    /// Puts a file beside `offers` into its table, in place of what an earlier try of the same night left there. False when
+    /// another run was quicker.
+    async fn settle(&self, table: &'static Table, draft: &Draft, journal: &Held) -> Result<bool, SnapshotError> {
+        let mut log = Log::open_or_create(self.output, table).await?;
+        let left: Vec<_> = log.files()?.into_iter().filter(|file| file.snapshot == Some(self.snapshot)).collect();
+        if left.iter().any(|file| file.path == draft.path) {
+            return Ok(true);
+        }
+        // Only rates that no file has yet come here, so what is there of the night belongs to them and stays.
+        let replaced = if table.name == RATES.name { &[][..] } else { &left };
+        if !replaced.is_empty() && self.is_being_published(journal)? {
+            return Err(SnapshotError::BeingPublished { snapshot: self.snapshot.to_string() });
+        }
+        let file = draft.write(self.output, table)?;
+        if log.commit(self.snapshot, &file, replaced).await? == Committed::Overtaken {
+            return Ok(false);
+        }
+        for old in replaced {
+            journal::remove(&old.file)?;
+        }
+        Ok(true)
+    }
+
+    fn is_being_published(&self, journal: &Held) -> Result<bool, SnapshotError> {
+        let others = journal::left(self.output, journal.as_ref().map(|(journal, _)| journal))?;
+        let id = self.snapshot.to_string();
+        Ok(others.iter().any(|other| other.is_held && other.plan.as_ref().is_some_and(|plan| plan.snapshot == id)))
+    }
+
+    /// The rates that the dataset does not have yet. A rate that is there stays as it was first seen.
+    async fn new_rates(&self) -> Result<Option<Draft>, SnapshotError> {
+        let days = self.rates.iter().map(|rate| rate.date);
+        let (Some(first), Some(last)) = (days.clone().min(), days.max()) else { return Ok(None) };
+        let known = read::rates(self.output, first, last).await?;
+        let mut keys = BTreeSet::new();
+        for row in 0..known.height() {
+            let cell =
+                |name: &str| Cell::at(&known, name, row).map(|cell| cell.text()).map_err(|source| rows_error(&RATES, source));
+            keys.insert((cell("rate_date")?, cell("currency_code")?));
+        }
+        let is_new = |rate: &&Rate| keys.insert((rate.date.to_string(), rate.currency_code.clone()));
+        let new: Vec<Rate> = self.rates.iter().filter(is_new).cloned().collect();
+        if new.is_empty() {
+            return Ok(None);
+        }
+        let rows = rates_frame(&self.snapshot.to_string(), &new).map_err(|source| rows_error(&RATES, source))?;
+        Draft::of(&RATES, self.snapshot, &in_order(&rows, &RATES)?).map(Some)
+    }
+}
+
+fn rows_error(table: &Table, source: PolarsError) -> SnapshotError {
+    SnapshotError::Rows { table: table.name, source }
 }

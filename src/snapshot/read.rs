@@ -1,6 +1,8 @@
 //! Reads published snapshots: which there are, their rows, what they cover, the rates.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 use polars::prelude::*;
@@ -8,18 +10,21 @@ use polars::prelude::*;
 use crate::frame;
 use crate::night::SnapshotId;
 use crate::offer::{COVERAGE, OFFERS, RATES, Table};
-use crate::snapshot::SnapshotError;
 use crate::snapshot::log::{Log, LoggedFile};
+use crate::snapshot::{SnapshotError, schema};
 
 /// A published snapshot.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// Its id.
     pub id: SnapshotId,
-    /// Its number, counted from 1 in the order of publishing: a night published later for an earlier time changes no number.
+    /// The version of the `offers` log that added it: a night published later for an earlier time, or by a machine whose clock
+    /// went back, changes no number.
     pub version: usize,
     /// Its offers' file.
     file: LoggedFile,
+    /// Columns of the files.
+    columns: SchemaRef,
 }
 
 impl Snapshot {
@@ -36,11 +41,16 @@ impl Snapshot {
 /// When the log cannot be read.
 pub async fn snapshots(output: &Path) -> Result<Vec<Snapshot>, SnapshotError> {
     let Some(log) = Log::open(output, &OFFERS).await? else { return Ok(Vec::new()) };
+    let columns = columns(&log)?;
     let mut files: Vec<(SnapshotId, LoggedFile)> =
         log.files()?.into_iter().filter_map(|file| Some((file.snapshot?, file))).collect();
-    files.sort_by_key(|(id, file)| (file.committed_at_ms, *id));
-    let mut snapshots: Vec<Snapshot> =
-        files.into_iter().enumerate().map(|(index, (id, file))| Snapshot { id, version: index + 1, file }).collect();
+    // Files without a version are those of earlier programs, which came first and left nothing but the time.
+    files.sort_by_key(|(id, file)| (file.version.unwrap_or(0), file.committed_at_ms, *id));
+    let numbered = files.into_iter().enumerate().map(|(index, (id, file))| {
+        let version = file.version.map_or(index + 1, |version| usize::try_from(version).expect("few versions"));
+        Snapshot { id, version, file, columns: columns.clone() }
+    });
+    let mut snapshots: Vec<Snapshot> = numbered.collect();
     snapshots.sort_by_key(|snapshot| snapshot.id);
     Ok(snapshots)
 }
@@ -71,19 +81,22 @@ pub fn choose<'a>(snapshots: &'a [Snapshot], wanted: &str) -> Result<&'a Snapsho
 fn what_there_is(snapshots: &[Snapshot]) -> String {
     match (snapshots.first(), snapshots.last()) {
         (Some(first), Some(last)) if snapshots.len() > 1 => {
-            format!("there are {} snapshots, from {} to {} (versions 1 to {})", snapshots.len(), first.id, last.id, last.version)
+            let versions = snapshots.iter().map(|snapshot| snapshot.version);
+            let (low, high) = (versions.clone().min().unwrap_or_default(), versions.max().unwrap_or_default());
+            format!("there are {} snapshots, from {} to {} (versions {low} to {high})", snapshots.len(), first.id, last.id)
         }
-        (Some(only), _) => format!("there is one snapshot, {} (version 1)", only.id),
+        (Some(only), _) => format!("there is one snapshot, {} (version {})", only.id, only.version),
         _ => "nothing has been published yet; `gpuledger collect` publishes the first snapshot".to_owned(),
     }
 }
 
-/// Rows of one snapshot, to be filtered before they are read.
+/// Rows of one snapshot, to be filtered before they are read. Columns that the file does not have are null in it; columns that
+/// only a newer program knows come last.
 ///
 /// # Errors
 /// When the file cannot be opened.
 pub fn offers(snapshot: &Snapshot) -> Result<LazyFrame, SnapshotError> {
-    scan(std::slice::from_ref(&snapshot.file))
+    scan(std::slice::from_ref(&snapshot.file), &snapshot.columns)
 }
 
 /// What every night covers: all rows of the `coverage` table of published snapshots.
@@ -91,32 +104,54 @@ pub fn offers(snapshot: &Snapshot) -> Result<LazyFrame, SnapshotError> {
 /// # Errors
 /// When the table cannot be read.
 pub async fn coverage(output: &Path, snapshots: &[Snapshot]) -> Result<DataFrame, SnapshotError> {
-    let wanted = |file: &LoggedFile| snapshots.iter().any(|snapshot| Some(snapshot.id) == file.snapshot);
-    rows(output, &COVERAGE, wanted).await
+    let ids: BTreeSet<SnapshotId> = snapshots.iter().map(|snapshot| snapshot.id).collect();
+    rows(output, &COVERAGE, |file| file.snapshot.is_some_and(|id| ids.contains(&id))).await
 }
 
-/// Exchange rates of the days from `first` to `last`.
+/// Exchange rates of the days from `first` to `last`. Files that the log says have no such day are not opened.
 ///
 /// # Errors
 /// When the table cannot be read.
 pub async fn rates(output: &Path, first: NaiveDate, last: NaiveDate) -> Result<DataFrame, SnapshotError> {
-    let rows = rows(output, &RATES, |_| true).await?;
+    let may_have = |file: &LoggedFile| file.rate_days.is_none_or(|(low, high)| low <= last && first <= high);
+    let rows = rows(output, &RATES, may_have).await?;
     let between = col("rate_date").gt_eq(lit(first)).and(col("rate_date").lt_eq(lit(last)));
     rows.lazy().filter(between).collect().map_err(|source| parquet_error(output, source))
 }
 
+/// Rows of a table without the columns that this program does not know.
 async fn rows(output: &Path, table: &'static Table, is_wanted: impl Fn(&LoggedFile) -> bool) -> Result<DataFrame, SnapshotError> {
     let Some(log) = Log::open(output, table).await? else { return Ok(frame::empty(table)) };
     let files: Vec<LoggedFile> = log.files()?.into_iter().filter(|file| is_wanted(file)).collect();
     if files.is_empty() {
         return Ok(frame::empty(table));
     }
-    scan(&files)?.collect().map_err(|source| parquet_error(output, source))
+    let known: Vec<Expr> = table.columns.iter().map(|column| col(column.name)).collect();
+    scan(&files, &columns(&log)?)?.select(known).collect().map_err(|source| parquet_error(output, source))
 }
 
-fn scan(files: &[LoggedFile]) -> Result<LazyFrame, SnapshotError> {
+/// The columns that a table's files may have, of whatever program.
+fn columns(log: &Log) -> Result<SchemaRef, SnapshotError> {
+    let (table, columns) = (log.table(), log.columns()?);
+    if let Some(schema::OtherType { column, found, expected }) = schema::other_type(table, &columns) {
+        return Err(SnapshotError::OtherType { table: table.name, column, found, expected });
+    }
+    let unreadable = |column| SnapshotError::Newer {
+        table: table.name,
+        difference: format!("with a column of a type that this one does not know: {column}"),
+    };
+    schema::for_polars(table, &columns).map(Arc::new).map_err(unreadable)
+}
+
+fn scan(files: &[LoggedFile], columns: &SchemaRef) -> Result<LazyFrame, SnapshotError> {
     let paths: Vec<PlRefPath> = files.iter().map(|file| PlRefPath::new(file.file.to_string_lossy())).collect();
-    let options = ScanArgsParquet { glob: false, hive_options: HiveOptions::new_disabled(), ..ScanArgsParquet::default() };
+    let options = ScanArgsParquet {
+        glob: false,
+        hive_options: HiveOptions::new_disabled(),
+        schema: Some(columns.clone()),
+        allow_missing_columns: true,
+        ..ScanArgsParquet::default()
+    };
     let first = files.first().map_or_else(|| Path::new("").to_owned(), |file| file.file.clone());
     LazyFrame::scan_parquet_files(paths.into(), options).map_err(|source| SnapshotError::Parquet { path: first, source })
 }

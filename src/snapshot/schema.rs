@@ -1,11 +1,16 @@
-//! The dataset's columns in the words of Parquet and Delta.
+//! The dataset's columns in the words of Parquet and Delta, and whether a dataset's columns are this program's.
+//!
+//! A column that a dataset lacks is added; one that it has in another type, or that this program does not know, is never
+//! written over.
 
 use std::sync::Arc;
 
 use deltalake_core::arrow::datatypes::{DataType as ArrowType, Field, Schema, TimeUnit};
-use deltalake_core::kernel::{DataType, MetadataValue, PrimitiveType, StructField};
+use deltalake_core::kernel::{DataType, MetadataValue, PrimitiveType, StructField, StructType};
 use polars::io::parquet::write::KeyValueMetadata;
+use polars::prelude as pl;
 
+use crate::frame;
 use crate::offer::{DECIMAL_PRECISION, DECIMAL_SCALE, Kind, SCHEMA_VERSION, Table};
 
 fn precision() -> u8 {
@@ -20,20 +25,95 @@ fn scale() -> u8 {
 #[must_use]
 pub fn delta_fields(table: &Table) -> Vec<StructField> {
     let field = |column: &crate::offer::Column| {
-        let kind = match column.kind {
-            Kind::Text => PrimitiveType::String,
-            Kind::Boolean => PrimitiveType::Boolean,
-            Kind::Whole => PrimitiveType::Integer,
-            Kind::Long => PrimitiveType::Long,
-            Kind::Decimal => PrimitiveType::decimal(precision(), scale()).expect("12 of 38 digits is a decimal"),
-            Kind::Float => PrimitiveType::Double,
-            Kind::Date => PrimitiveType::Date,
-            Kind::Instant => PrimitiveType::Timestamp,
-        };
         let comment = MetadataValue::String(format!("{} Unit: {}.", column.meaning, column.unit));
-        StructField::new(column.name, DataType::Primitive(kind), true).with_metadata([("comment", comment)])
+        StructField::new(column.name, DataType::Primitive(primitive(column.kind)), true).with_metadata([("comment", comment)])
     };
     table.columns.iter().map(field).collect()
+}
+
+fn primitive(kind: Kind) -> PrimitiveType {
+    match kind {
+        Kind::Text => PrimitiveType::String,
+        Kind::Boolean => PrimitiveType::Boolean,
+        Kind::Whole => PrimitiveType::Integer,
+        Kind::Long => PrimitiveType::Long,
+        Kind::Decimal => PrimitiveType::decimal(precision(), scale()).expect("12 of 38 digits is a decimal"),
+        Kind::Float => PrimitiveType::Double,
+        Kind::Date => PrimitiveType::Date,
+        Kind::Instant => PrimitiveType::Timestamp,
+    }
+}
+
+/// A column whose type in the dataset is not this program's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherType {
+    /// Its name.
+    pub column: String,
+    /// Its type in the dataset.
+    pub found: String,
+    /// Its type in this program.
+    pub expected: String,
+}
+
+/// The first column that has another type in the dataset than in this program.
+#[must_use]
+pub fn other_type(table: &Table, found: &StructType) -> Option<OtherType> {
+    table.columns.iter().find_map(|column| {
+        let field = found.field(column.name)?;
+        let expected = DataType::Primitive(primitive(column.kind));
+        (*field.data_type() != expected).then(|| OtherType {
+            column: column.name.to_owned(),
+            found: field.data_type().to_string(),
+            expected: expected.to_string(),
+        })
+    })
+}
+
+/// Columns that this program has and the dataset has not.
+#[must_use]
+pub fn missing(table: &Table, found: &StructType) -> Vec<&'static str> {
+    table.columns.iter().map(|column| column.name).filter(|name| found.field(name).is_none()).collect()
+}
+
+/// Columns that the dataset has and this program does not know.
+#[must_use]
+pub fn unknown(table: &Table, found: &StructType) -> Vec<String> {
+    let is_known = |name: &str| table.columns.iter().any(|column| column.name == name);
+    found.fields().map(|field| field.name().clone()).filter(|name| !is_known(name)).collect()
+}
+
+/// The columns of a dataset's files for polars: this program's, then those it does not know, as the log says they are.
+/// `Err` names an unknown column of a type that it cannot read either.
+///
+/// # Errors
+/// As said.
+pub fn for_polars(table: &Table, found: &StructType) -> Result<pl::Schema, String> {
+    let mut columns: pl::Schema =
+        table.columns.iter().map(|column| (column.name.into(), frame::data_type(column.kind))).collect();
+    for field in found.fields() {
+        if columns.get(field.name()).is_none() {
+            let kind = polars_type(field.data_type()).ok_or_else(|| field.name().clone())?;
+            columns.with_column(field.name().as_str().into(), kind);
+        }
+    }
+    Ok(columns)
+}
+
+/// The polars type of a column that only a newer program knows.
+fn polars_type(found: &DataType) -> Option<pl::DataType> {
+    let DataType::Primitive(primitive) = found else { return None };
+    Some(match primitive {
+        PrimitiveType::String => pl::DataType::String,
+        PrimitiveType::Boolean => pl::DataType::Boolean,
+        PrimitiveType::Integer => pl::DataType::Int32,
+        PrimitiveType::Long => pl::DataType::Int64,
+        PrimitiveType::Float => pl::DataType::Float32,
+        PrimitiveType::Double => pl::DataType::Float64,
+        PrimitiveType::Date => pl::DataType::Date,
+        PrimitiveType::Timestamp => frame::instant(),
+        PrimitiveType::Decimal(kind) => pl::DataType::Decimal(usize::from(kind.precision()), usize::from(kind.scale())),
+        _ => return None,
+    })
 }
 
 /// Key-value metadata of a table's Parquet files.
