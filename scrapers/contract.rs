@@ -386,7 +386,7 @@ impl Terms {
 /// The price as published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedPrice {
-    /// The amount, exactly as printed.
+    /// The amount, exactly as printed; of a marketplace the middle one of its listings.
     pub amount: Decimal,
     /// What is paid once at the start of the term, beside the recurring amount.
     pub upfront_amount: Option<Decimal>,
