@@ -58,7 +58,7 @@ pub async fn publish(
     let coverage = Draft::of(&COVERAGE, snapshot, &in_order(&coverage, &COVERAGE)?)?;
     let night = Drafts { output, snapshot, offers, coverage, rates, sidecars };
     let (mut journal, mut waits) = (None, 0);
-    for _ in 0..ATTEMPTS_MAX + WAITS_MAX {
+    for attempt in 0..ATTEMPTS_MAX + WAITS_MAX {
         match night.attempt(&mut journal).await {
             Ok(None) => {}
             // Once the other run is done it is plain whether it published the same rows.
@@ -67,6 +67,12 @@ pub async fn publish(
                 tokio::time::sleep(WAIT).await;
             }
             Ok(Some(published)) => {
+                // An earlier try may have put files in place that no log names.
+                if attempt > 0
+                    && let Some((journal, plan)) = &journal
+                {
+                    take_back(output, plan, Some(journal)).await?;
+                }
                 end(journal)?;
                 return Ok(published);
             }
@@ -175,11 +181,16 @@ impl Drafts<'_> {
 
     /// Once the night exists: a run that did not see this one may have taken back what stands beside it.
     async fn look_again(&self, journal: &Held) -> Result<(), SnapshotError> {
-        while !self.settle(&COVERAGE, &self.coverage, journal).await? {}
-        while let Some(rates) = self.new_rates().await? {
-            self.settle(&RATES, &rates, journal).await?;
+        for _ in 0..ATTEMPTS_MAX {
+            let is_covered = self.settle(&COVERAGE, &self.coverage, journal).await?;
+            let rates = self.new_rates().await?;
+            if let Some(rates) = &rates {
+                self.settle(&RATES, rates, journal).await?;
+            } else if is_covered {
+                return Ok(());
+            }
         }
-        Ok(())
+        Err(SnapshotError::Overtaken { snapshot: self.snapshot.to_string(), attempts: ATTEMPTS_MAX })
     }
 
     /// Writes the list of what is about to be put in place, in place of an earlier one.
