@@ -132,6 +132,12 @@ impl Log {
         self.table
     }
 
+    /// Where the table is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Newest version of the table.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
