@@ -198,6 +198,10 @@ fn a_damaged_log_is_called_damaged_and_not_a_bug() {
     assert!(said.contains("doctor") && !said.contains("fault of this program"), "{said}");
     let listed = Command::new(env!("CARGO_BIN_EXE_gpuledger")).args(["offers", "--output"]).arg(ground.root()).output();
     assert_eq!(listed.expect("the program starts").status.code(), Some(11));
+    // A log without its beginning is not begun anew over what is there.
+    std::fs::remove_file(ground.root().join("offers/_delta_log/00000000000000000000.json")).expect("it can be taken away");
+    let (exit, said) = ground.night(AT);
+    assert_eq!(exit, Some(11), "{said}");
 }
 
 #[test]

@@ -145,8 +145,8 @@ fn what_a_dead_run_left_is_named_and_goes_with_the_next_night() {
     std::fs::write(ground.root().join(".on-its-way"), left).expect("there is room for a name");
     expect(&ground, &[], "left over", "warning", "2026-10-31T18-00-00Z", "gpuledger collect");
     expect(&ground, &[], "offers strays", "warning", "a run that died left it", "gpuledger collect");
-    assert_eq!(ground.night(AT).0, Some(0));
-    assert_eq!(ground.check().len(), 2);
+    assert_eq!(ground.night("2026-11-01T18:00:00Z").0, Some(0));
+    assert_eq!(ground.check().len(), 3);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 mod support;
 
 use std::process::Stdio;
-use std::time::Instant;
 
 use gpuledger::exit::Exit;
 use support::{Dataset, all_files, bytes_of, texts, write_pages};
@@ -67,65 +66,6 @@ fn the_same_night_with_other_rows_is_refused() {
 fn versions(json: &str) -> Vec<u64> {
     let list: Vec<serde_json::Value> = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
     list.iter().map(|snapshot| snapshot["version"].as_u64().expect("a version is a number")).collect()
-}
-
-#[test]
-fn a_run_killed_at_any_moment_leaves_no_half_snapshot() {
-    // The first start loads the program from the disk, so the second is the one that is timed.
-    assert_eq!(Dataset::new().run(&["collect", "--recorded"]).exit, Some(0));
-    let undisturbed = Dataset::new();
-    let started = Instant::now();
-    let said = undisturbed.run(&["collect", "--recorded"]);
-    let time = started.elapsed();
-    assert_eq!(said.exit, Some(0), "{}", said.talk);
-    let wanted = undisturbed.files("offers");
-    assert_eq!(wanted.len(), 1);
-    // Twelve moments in percent of the time: publishing is at the end, so most of them are there.
-    for moment in [5, 20, 35, 50, 58, 66, 74, 80, 86, 92, 97, 102] {
-        let dataset = Dataset::new();
-        let mut child = dataset
-            .command(&["collect", "--recorded"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
-        std::thread::sleep(time * moment / 100);
-        // On Unix this is SIGKILL. A run that is over already is not disturbed by it.
-        child.kill().expect("the child is ours");
-        child.wait().expect("the child is ours");
-        check_after_kill(&dataset, &wanted, moment);
-    }
-}
-
-/// The dataset is readable at once and shows nothing or the whole snapshot; every file that the log names is whole; a
-/// Parquet file the log does not name is the night's own, and the next run ends with exactly the files of an
-/// undisturbed run.
-fn check_after_kill(dataset: &Dataset, wanted: &[(std::path::PathBuf, Vec<u8>)], moment: u32) {
-    let listed = dataset.run(&["snapshots", "--format", "json"]);
-    assert_eq!(listed.exit, Some(0), "at {moment} %: {}", listed.talk);
-    let seen = versions(&listed.data);
-    assert!(seen.is_empty() || seen == [1], "at {moment} %: {seen:?}");
-    if seen == [1] {
-        assert_eq!(dataset.files("offers"), wanted, "at {moment} %");
-    }
-    for (path, bytes) in dataset.files("offers") {
-        assert_eq!([(path, bytes)], *wanted, "at {moment} %: a file in its place is whole");
-    }
-
-    let next = dataset.run(&["collect", "--recorded"]);
-    assert_eq!(next.exit, Some(0), "at {moment} %: {}", next.talk);
-    assert_eq!(dataset.files("offers"), wanted, "at {moment} %");
-    for table in ["offers", "rates", "coverage"] {
-        let logged = dataset.logged(table);
-        for (path, _) in dataset.files(table) {
-            assert!(logged.contains(&path), "at {moment} %: {table}/{} is in no log", path.display());
-        }
-    }
-    let listed = dataset.run(&["snapshots", "--format", "json"]);
-    assert_eq!(versions(&listed.data), [1], "at {moment} %");
-    let offers = dataset.run(&["offers", "--format", "csv", "--limit", "1000"]);
-    assert_eq!(offers.exit, Some(0), "at {moment} %: {}", offers.talk);
-    assert!(offers.data.lines().count() > 90, "at {moment} %: {}", offers.data);
 }
 
 #[test]

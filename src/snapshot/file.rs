@@ -72,7 +72,7 @@ impl Draft {
     /// Only on a fault of the program.
     pub fn of(table: &Table, snapshot: SnapshotId, rows: &DataFrame) -> Result<Self, SnapshotError> {
         let bytes = parquet_bytes(table, rows)
-            .and_then(|bytes| reads_back(table, rows.height(), &bytes).map(|()| bytes))
+            .and_then(|bytes| is_of_table(table, rows, &bytes).map(|()| bytes))
             .map_err(|source| SnapshotError::Rows { table: table.name, source })?;
         let stats = stats(table, rows).map_err(|source| SnapshotError::Rows { table: table.name, source })?;
         let name = format!("{snapshot}-{}.parquet", &sha256(&bytes)[..16]);
@@ -108,14 +108,18 @@ pub fn parquet_bytes(table: &Table, rows: &DataFrame) -> PolarsResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is about to be published is read before it is: as many rows, in the table's columns, in the table's types.
-fn reads_back(table: &Table, rows: usize, bytes: &[u8]) -> PolarsResult<()> {
+/// Nothing is published that is not the table's: its columns, in its types, and as many rows as the file says when it is read
+/// back.
+fn is_of_table(table: &Table, rows: &DataFrame, bytes: &[u8]) -> PolarsResult<()> {
+    let columns: Vec<_> = table.columns.iter().map(|column| (column.name.into(), frame::data_type(column.kind))).collect();
+    let found: Vec<(PlSmallStr, DataType)> =
+        rows.columns().iter().map(|column| (column.name().clone(), column.dtype().clone())).collect();
+    polars_ensure!(found == columns, SchemaMismatch: "the columns are {found:?} and should be {columns:?}");
     let mut reader = ParquetReader::new(std::io::Cursor::new(bytes));
-    let (found, schema) = (reader.num_rows()?, reader.schema()?);
-    let found_columns: Vec<_> =
-        schema.iter_values().map(|field| (field.name.to_string(), DataType::from_arrow_field(field))).collect();
-    let columns: Vec<_> = table.columns.iter().map(|column| (column.name.to_owned(), frame::data_type(column.kind))).collect();
-    polars_ensure!(found == rows && found_columns == columns, ComputeError: "{found} rows of {rows} and columns {found_columns:?} were written");
+    let facts = reader.get_metadata()?;
+    let named: Vec<&str> = facts.schema_descr.fields().iter().map(|field| field.name()).collect();
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    polars_ensure!(facts.num_rows == rows.height() && named == names, ComputeError: "{} of {} rows were written, in columns {named:?}", facts.num_rows, rows.height());
     Ok(())
 }
 

@@ -85,8 +85,9 @@ impl Log {
         let mut delta = unloaded(output, table)?;
         match delta.load().await {
             Ok(()) => Ok(Some(Self { table, folder, delta })),
-            // A log folder without a first commit is what a crash while creating leaves.
-            Err(DeltaTableError::NotATable(_)) => Ok(None),
+            // A log folder without an entry is what a crash while creating leaves. With entries it is a log that lost its
+            // beginning, and a new one must not be begun over it.
+            Err(DeltaTableError::NotATable(_)) if !has_entries(&folder) => Ok(None),
             Err(error) => Err(failed(table, error)),
         }
     }
@@ -129,6 +130,12 @@ impl Log {
     #[must_use]
     pub const fn table(&self) -> &'static Table {
         self.table
+    }
+
+    /// Where the table is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Newest version of the table.
@@ -343,6 +350,13 @@ fn snapshot_of(path: &str) -> Option<SnapshotId> {
 
 fn failed(table: &Table, source: DeltaTableError) -> SnapshotError {
     SnapshotError::Log { table: table.name, source: Box::new(source) }
+}
+
+/// Whether a log folder holds anything that a run wrote as an entry.
+fn has_entries(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder.join("_delta_log")) else { return true };
+    let is_entry = |name: &str| name.starts_with(|digit: char| digit.is_ascii_digit()) && !name.contains('#');
+    entries.filter_map(Result::ok).any(|entry| is_entry(&entry.file_name().to_string_lossy()))
 }
 
 fn unloaded(output: &Path, table: &'static Table) -> Result<DeltaTable, SnapshotError> {

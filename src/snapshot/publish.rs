@@ -58,7 +58,7 @@ pub async fn publish(
     let coverage = Draft::of(&COVERAGE, snapshot, &in_order(&coverage, &COVERAGE)?)?;
     let night = Drafts { output, snapshot, offers, coverage, rates, sidecars };
     let (mut journal, mut waits) = (None, 0);
-    for _ in 0..ATTEMPTS_MAX + WAITS_MAX {
+    for attempt in 0..ATTEMPTS_MAX + WAITS_MAX {
         match night.attempt(&mut journal).await {
             Ok(None) => {}
             // Once the other run is done it is plain whether it published the same rows.
@@ -67,6 +67,12 @@ pub async fn publish(
                 tokio::time::sleep(WAIT).await;
             }
             Ok(Some(published)) => {
+                // An earlier try may have put files in place that no log names.
+                if attempt > 0
+                    && let Some((journal, plan)) = &journal
+                {
+                    take_back(output, plan, Some(journal)).await?;
+                }
                 end(journal)?;
                 return Ok(published);
             }
@@ -153,14 +159,11 @@ impl Drafts<'_> {
                 Err(SnapshotError::ExistsOtherwise { snapshot: self.snapshot.to_string() })
             };
         }
-        let rates = self.new_rates().await?;
+        // Which rates are new is true of one version of their log, and they are committed to the next one or not at all.
+        let rates_log = Log::open_or_create(self.output, &RATES).await?;
+        let rates = self.new_rates(&rates_log)?;
         self.plan(journal, rates.as_ref())?;
-        let is_beside = self.settle(&COVERAGE, &self.coverage, journal).await?
-            && match &rates {
-                Some(rates) => self.settle(&RATES, rates, journal).await?,
-                None => true,
-            };
-        if !is_beside {
+        if !self.settle_coverage(journal).await? || !self.settle_rates(rates_log, rates.as_ref()).await? {
             return Ok(None);
         }
         let file = self.offers.write(self.output, &OFFERS)?;
@@ -175,11 +178,14 @@ impl Drafts<'_> {
 
     /// Once the night exists: a run that did not see this one may have taken back what stands beside it.
     async fn look_again(&self, journal: &Held) -> Result<(), SnapshotError> {
-        while !self.settle(&COVERAGE, &self.coverage, journal).await? {}
-        while let Some(rates) = self.new_rates().await? {
-            self.settle(&RATES, &rates, journal).await?;
+        for _ in 0..ATTEMPTS_MAX {
+            let log = Log::open_or_create(self.output, &RATES).await?;
+            let rates = self.new_rates(&log)?;
+            if self.settle_coverage(journal).await? && self.settle_rates(log, rates.as_ref()).await? {
+                return Ok(());
+            }
         }
-        Ok(())
+        Err(SnapshotError::Overtaken { snapshot: self.snapshot.to_string(), attempts: ATTEMPTS_MAX })
     }
 
     /// Writes the list of what is about to be put in place, in place of an earlier one.
@@ -197,27 +203,32 @@ impl Drafts<'_> {
         end(before)
     }
 
-    /// Puts a file beside `offers` into its table, in place of what an earlier try of the same night left there. False when
-    /// another run was quicker.
-    async fn settle(&self, table: &'static Table, draft: &Draft, journal: &Held) -> Result<bool, SnapshotError> {
-        let mut log = Log::open_or_create(self.output, table).await?;
+    /// Puts the coverage into its table, in place of what an earlier try of the same night left there. False when another run
+    /// was quicker.
+    async fn settle_coverage(&self, journal: &Held) -> Result<bool, SnapshotError> {
+        let mut log = Log::open_or_create(self.output, &COVERAGE).await?;
         let left: Vec<_> = log.files()?.into_iter().filter(|file| file.snapshot == Some(self.snapshot)).collect();
-        if left.iter().any(|file| file.path == draft.path) {
+        if left.iter().any(|file| file.path == self.coverage.path) {
             return Ok(true);
         }
-        // Only rates that no file has yet come here, so what is there of the night belongs to them and stays.
-        let replaced = if table.name == RATES.name { &[][..] } else { &left };
-        if !replaced.is_empty() && self.is_being_published(journal)? {
+        if !left.is_empty() && self.is_being_published(journal)? {
             return Err(SnapshotError::BeingPublished { snapshot: self.snapshot.to_string() });
         }
-        let file = draft.write(self.output, table)?;
-        if log.commit(self.snapshot, &file, replaced).await? == Committed::Overtaken {
+        let file = self.coverage.write(self.output, &COVERAGE)?;
+        if log.commit(self.snapshot, &file, &left).await? == Committed::Overtaken {
             return Ok(false);
         }
-        for old in replaced {
+        for old in left {
             journal::remove(&old.file)?;
         }
         Ok(true)
+    }
+
+    /// Puts the new rates into their table. False when another run was quicker: some of them may be there now.
+    async fn settle_rates(&self, mut log: Log, rates: Option<&Draft>) -> Result<bool, SnapshotError> {
+        let Some(rates) = rates else { return Ok(true) };
+        let file = rates.write(self.output, &RATES)?;
+        Ok(log.commit(self.snapshot, &file, &[]).await? == Committed::Done)
     }
 
     fn is_being_published(&self, journal: &Held) -> Result<bool, SnapshotError> {
@@ -227,10 +238,10 @@ impl Drafts<'_> {
     }
 
     /// The rates that the dataset does not have yet. A rate that is there stays as it was first seen.
-    async fn new_rates(&self) -> Result<Option<Draft>, SnapshotError> {
+    fn new_rates(&self, log: &Log) -> Result<Option<Draft>, SnapshotError> {
         let days = self.rates.iter().map(|rate| rate.date);
         let (Some(first), Some(last)) = (days.clone().min(), days.max()) else { return Ok(None) };
-        let known = read::rates(self.output, first, last).await?;
+        let known = read::rates_in(log, first, last)?;
         let mut keys = BTreeSet::new();
         for row in 0..known.height() {
             let cell =

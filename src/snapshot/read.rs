@@ -9,7 +9,7 @@ use polars::prelude::*;
 
 use crate::frame;
 use crate::night::SnapshotId;
-use crate::offer::{COVERAGE, OFFERS, RATES, Table};
+use crate::offer::{COVERAGE, OFFERS, RATES};
 use crate::snapshot::log::{Log, LoggedFile};
 use crate::snapshot::{SnapshotError, schema};
 
@@ -105,7 +105,8 @@ pub fn offers(snapshot: &Snapshot) -> Result<LazyFrame, SnapshotError> {
 /// When the table cannot be read.
 pub async fn coverage(output: &Path, snapshots: &[Snapshot]) -> Result<DataFrame, SnapshotError> {
     let ids: BTreeSet<SnapshotId> = snapshots.iter().map(|snapshot| snapshot.id).collect();
-    rows(output, &COVERAGE, |file| file.snapshot.is_some_and(|id| ids.contains(&id))).await
+    let Some(log) = Log::open(output, &COVERAGE).await? else { return Ok(frame::empty(&COVERAGE)) };
+    rows(&log, |file| file.snapshot.is_some_and(|id| ids.contains(&id)))
 }
 
 /// Exchange rates of the days from `first` to `last`. Files that the log says have no such day are not opened.
@@ -113,21 +114,29 @@ pub async fn coverage(output: &Path, snapshots: &[Snapshot]) -> Result<DataFrame
 /// # Errors
 /// When the table cannot be read.
 pub async fn rates(output: &Path, first: NaiveDate, last: NaiveDate) -> Result<DataFrame, SnapshotError> {
-    let may_have = |file: &LoggedFile| file.rate_days.is_none_or(|(low, high)| low <= last && first <= high);
-    let rows = rows(output, &RATES, may_have).await?;
+    let Some(log) = Log::open(output, &RATES).await? else { return Ok(frame::empty(&RATES)) };
+    rates_in(&log, first, last)
+}
+
+/// The same, of one version of the log.
+///
+/// # Errors
+/// As [`rates`].
+pub fn rates_in(log: &Log, first: NaiveDate, last: NaiveDate) -> Result<DataFrame, SnapshotError> {
+    let rows = rows(log, |file| file.rate_days.is_none_or(|(low, high)| low <= last && first <= high))?;
     let between = col("rate_date").gt_eq(lit(first)).and(col("rate_date").lt_eq(lit(last)));
-    rows.lazy().filter(between).collect().map_err(|source| parquet_error(output, source))
+    rows.lazy().filter(between).collect().map_err(|source| parquet_error(log, source))
 }
 
 /// Rows of a table without the columns that this program does not know.
-async fn rows(output: &Path, table: &'static Table, is_wanted: impl Fn(&LoggedFile) -> bool) -> Result<DataFrame, SnapshotError> {
-    let Some(log) = Log::open(output, table).await? else { return Ok(frame::empty(table)) };
+fn rows(log: &Log, is_wanted: impl Fn(&LoggedFile) -> bool) -> Result<DataFrame, SnapshotError> {
+    let table = log.table();
     let files: Vec<LoggedFile> = log.files()?.into_iter().filter(|file| is_wanted(file)).collect();
     if files.is_empty() {
         return Ok(frame::empty(table));
     }
     let known: Vec<Expr> = table.columns.iter().map(|column| col(column.name)).collect();
-    scan(&files, &columns(&log)?)?.select(known).collect().map_err(|source| parquet_error(output, source))
+    scan(&files, &columns(log)?)?.select(known).collect().map_err(|source| parquet_error(log, source))
 }
 
 /// The columns that a table's files may have, of whatever program.
@@ -156,6 +165,6 @@ fn scan(files: &[LoggedFile], columns: &SchemaRef) -> Result<LazyFrame, Snapshot
     LazyFrame::scan_parquet_files(paths.into(), options).map_err(|source| SnapshotError::Parquet { path: first, source })
 }
 
-fn parquet_error(output: &Path, source: PolarsError) -> SnapshotError {
-    SnapshotError::Parquet { path: output.to_owned(), source }
+fn parquet_error(log: &Log, source: PolarsError) -> SnapshotError {
+    SnapshotError::Parquet { path: log.folder().to_owned(), source }
 }
