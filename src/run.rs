@@ -3,6 +3,7 @@
 //! Due → fetch → archive → parse → normalise → validate → publish → record. A failing provider never stops the others; a
 //! refused night leaves its record and findings, and no data.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -15,6 +16,7 @@ use crate::archive::{Archive, ArchiveError, clear_drafts};
 use crate::cli::Collect;
 use crate::deliver::deliver;
 use crate::exit::Exit;
+use crate::fetch::Traffic;
 use crate::gather::{Delivery, Gathered, gather};
 use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate, newest_rate_day, rates_frame};
@@ -131,7 +133,9 @@ pub async fn judge_and_publish(
     let known_rates = known_rates(output, snapshot, &observed, &rates).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
     let verdict = validate(&normalised, &gathered)?;
-    conclude(output, snapshot, started_at, verdict, &rates, is_published).await
+    let network = gathered.iter().map(|gathered| (gathered.manifest.provider.clone(), gathered.traffic)).collect();
+    let started = Started { snapshot, started_at, is_published, network };
+    conclude(output, started, verdict, &rates).await
 }
 
 /// The time a night is of: as asked, or that of the recordings, or now.
@@ -167,15 +171,17 @@ async fn known_rates(
     )?)
 }
 
-async fn conclude(
-    output: &Path,
+/// What is known of a night before it is judged.
+struct Started {
     snapshot: SnapshotId,
     started_at: DateTime<Utc>,
-    verdict: Verdict,
-    rates: &[Rate],
     is_published: bool,
-) -> Result<Night, RunError> {
-    let providers = record::providers(&verdict.coverage);
+    network: BTreeMap<String, Traffic>,
+}
+
+async fn conclude(output: &Path, started: Started, verdict: Verdict, rates: &[Rate]) -> Result<Night, RunError> {
+    let Started { snapshot, started_at, is_published, network } = started;
+    let providers = record::providers(&verdict.coverage, &network);
     let is_whole = providers.iter().all(|provider| provider.status == "complete");
     let (exit, outcome) = match &verdict.night {
         None => (Exit::Refused, "refused"),
