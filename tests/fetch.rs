@@ -198,8 +198,8 @@ async fn a_compressed_answer_that_is_cut_off_is_no_page() {
 #[tokio::test]
 async fn a_small_answer_that_inflates_without_end_is_refused_on_the_way() {
     // The answer never ends, so only a reader that counts while it inflates can get away from it in time.
-    let (server, asked) = rough_server(|_, stream| {
-        let packed = gzip(&vec![0; 64 * 1_024 * 1_024]);
+    let packed = gzip(&vec![0; 64 * 1_024 * 1_024]);
+    let (server, asked) = rough_server(move |_, stream| {
         let most = &packed[..packed.len() / 2];
         let headers = "content-encoding: gzip\r\ntransfer-encoding: chunked\r\n";
         send(stream, headers, format!("{:x}\r\n", most.len()).as_bytes())?;

@@ -1,6 +1,7 @@
 //! What a night may take: the time and the requests of a provider, waits that servers ask for, silence, and a network that
 //! is not there.
 
+#[expect(dead_code, reason = "each test file uses what it needs of it")]
 #[path = "support/rough.rs"]
 mod rough;
 #[path = "support/shop.rs"]

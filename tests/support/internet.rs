@@ -92,13 +92,13 @@ pub fn reply(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     said
 }
 
-/// What a provider's newest recording has for an address; 404 for anything else.
+/// What a provider's newest recording has for an address; for anything else a refusal, which nobody tries again.
 pub fn recorded(provider: &str, request: &Request) -> Vec<u8> {
     let recording = recordings::newest(provider).expect("it has a recording");
     let url = format!("https://{}{}", request.host, request.path);
     match recording.pages.iter().find(|page| page.url == url) {
         Some(page) => reply(200, "", &page.body),
-        None => reply(404, "", b"not in the recording"),
+        None => reply(403, "", b"not in the recording"),
     }
 }
 
