@@ -37,8 +37,10 @@ pub const fn heading(column: &'static str, heading: &'static str) -> Heading {
     Heading { column, heading }
 }
 
-/// A text that somebody else wrote, such that it does nothing to a terminal or a line of a log: control characters, marks that
-/// turn the direction of writing, ends of lines and characters that are not seen are written as their numbers.
+/// A text that somebody else wrote, such that it does nothing to a terminal or a line of a log.
+///
+/// Control characters, ends of lines, marks that turn the direction of writing and characters that are not seen are written
+/// as their numbers.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {

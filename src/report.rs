@@ -90,6 +90,9 @@ impl From<RunError> for Failed {
         match error {
             RunError::Snapshot(error) => error.into(),
             RunError::UnknownProvider { .. } => Self::new(Exit::Usage, "", &error).with_help("`gpuledger providers` lists them"),
+            RunError::Client(_) => {
+                Self::new(Exit::Usage, "", &error).with_help("look at --contact and GPULEDGER_CONTACT: it stands in a header")
+            }
             RunError::Source(_) => Self::new(Exit::Usage, "", &error).with_help("files are read from DIR/PROVIDER/ANY-NAME"),
             error => Self::new(Exit::Bug, "", &error),
         }

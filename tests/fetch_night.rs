@@ -1,5 +1,6 @@
 //! The program itself on an internet of the tests' own: what a night with faults publishes, says and records.
 
+#[expect(dead_code, reason = "each test file uses what it needs of it")]
 #[path = "support/internet.rs"]
 mod internet;
 #[expect(dead_code, reason = "each test file uses what it needs of it")]
