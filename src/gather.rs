@@ -67,6 +67,8 @@ pub struct Delivery {
     pub input: Input,
     /// Receipts of the archived pages.
     pub pages: Vec<Receipt>,
+    /// Receipts of what came in the place of a page, kept to be looked at and never read.
+    pub turned_away: Vec<Receipt>,
     /// Scopes that could not be had.
     pub failures: Vec<Failure>,
     /// Time spent on getting the pages.
@@ -79,7 +81,8 @@ impl Delivery {
     /// A delivery with nothing in it yet.
     #[must_use]
     pub fn of(scraper: &'static dyn Scraper, input: Input) -> Self {
-        Self { scraper, input, pages: Vec::new(), failures: Vec::new(), seconds: 0.0, traffic: Traffic::default() }
+        let (pages, turned_away, failures) = (Vec::new(), Vec::new(), Vec::new());
+        Self { scraper, input, pages, turned_away, failures, seconds: 0.0, traffic: Traffic::default() }
     }
 }
 

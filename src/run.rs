@@ -125,7 +125,8 @@ pub async fn judge_and_publish(
     let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
     // A published night keeps the receipts of the pages that it was made of.
     for delivery in deliveries.iter().filter(|_| !is_published) {
-        archive.keep_receipts(snapshot, &delivery.scraper.manifest().provider, &delivery.pages)?;
+        let receipts = [delivery.pages.as_slice(), &delivery.turned_away].concat();
+        archive.keep_receipts(snapshot, &delivery.scraper.manifest().provider, &receipts)?;
     }
     let gathered: Vec<Gathered> = deliveries.into_iter().map(|delivery| gather(delivery, archive)).collect();
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();

@@ -69,6 +69,16 @@ async fn a_packed_body_without_a_header_is_kept_as_it_came_and_not_read_as_text(
 }
 
 #[tokio::test]
+async fn a_part_of_a_page_that_nobody_asked_for_is_no_page() {
+    let server = MockServer::start().await;
+    for status in [201, 202, 203, 204, 206] {
+        answer(&server, &format!("/{status}"), ResponseTemplate::new(status).set_body_string("a 1.25")).await;
+        let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", &format!("/{status}"))])).await;
+        assert_eq!((failures(&delivery), delivery.pages.len()), (vec![("a", "http_status")], 0), "{status}");
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_is_reset_in_the_middle_is_tried_again() {
     // What is closed with bytes of the request unread is reset.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
@@ -152,8 +162,9 @@ async fn a_wall_in_the_place_of_a_page_is_tried_again_kept_and_named() {
         assert_eq!(failures(&delivery), [("a", "turned_away")]);
         let reason = delivery.failures[0].reason.clone();
         assert!(reason.starts_with("page `/a`, tried 4 times, answered 200 with no page but"), "{reason}");
-        assert!(reason.contains(words) && reason.contains(&delivery.pages[0].sha256), "{reason}");
-        assert_eq!(bodies(shop, &delivery), [wall.as_bytes(), b"b 2.50"]);
+        assert!(reason.contains(words) && reason.contains(&delivery.turned_away[0].sha256), "{reason}");
+        assert_eq!(shop.archive().page(&delivery.turned_away[0]).expect("it is archived").body, wall.as_bytes());
+        assert_eq!(bodies(shop, &delivery), [b"b 2.50"]);
         let gathered = gather(delivery, &shop.archive());
         let coverage: Vec<_> = gathered.coverage().map(|scope| (scope.scope, scope.status.word())).collect();
         assert_eq!(coverage, [("a".to_owned(), "failed"), ("b".to_owned(), "complete")]);

@@ -188,6 +188,17 @@ fn every_provider_can_be_asked_for_all_its_pages_at_its_pace_in_its_time() {
     }
 }
 
+#[test]
+fn the_readme_says_how_many_minutes_each_provider_has() {
+    let usual = gpuledger_scrapers::manifest::Fetch::default().max_minutes;
+    let others = ALL.iter().map(|scraper| (&scraper.manifest().provider, scraper.manifest().fetch.max_minutes));
+    let others: Vec<String> =
+        others.filter(|(_, minutes)| *minutes != usual).map(|(provider, minutes)| format!("{provider} {minutes}")).collect();
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("there is a README");
+    let words = format!("of minutes ({usual}; {})", others.join(", "));
+    assert!(readme.contains(&words), "README.md does not say `{words}`");
+}
+
 #[tokio::test]
 async fn a_network_that_comes_back_within_seconds_costs_nothing() {
     let address = nobody();

@@ -68,6 +68,9 @@ fn a_provider_that_turns_the_program_away_is_absent_tonight_and_its_wall_is_kept
     let is_wall =
         |path: &std::path::PathBuf| zstd::decode_all(bytes_of(path).as_slice()).is_ok_and(|body| body == wall.as_bytes());
     assert!(all_files(&night.dataset.root().join("raw/objects")).iter().any(is_wall));
+    let receipts = all_files(&night.dataset.root().join("raw/receipts"));
+    let of_gcp = receipts.iter().find(|path| path.ends_with("gcp.json")).expect("there are receipts");
+    assert!(String::from_utf8_lossy(&bytes_of(of_gcp)).contains("\"page\": \"accelerator-optimized\""));
 }
 
 #[test]

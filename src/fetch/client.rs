@@ -208,7 +208,8 @@ impl Client {
                 | StatusCode::TEMPORARY_REDIRECT
                 | StatusCode::PERMANENT_REDIRECT => url = self.redirected(ask, &url, &response).await?,
                 StatusCode::NOT_MODIFIED => return Ok(Got::Unchanged),
-                status if status.is_success() => return self.take(ask, response).await,
+                // Any other kind of success is a part of the page, or none of it.
+                StatusCode::OK => return self.take(ask, response).await,
                 status => return Err(refused(ask, status, &response)),
             }
         }
@@ -308,7 +309,7 @@ pub(super) struct Ask<'a> {
     pub(super) budget: &'a Budget,
 }
 
-/// An answer that is no success.
+/// An answer that is no whole page.
 fn refused(ask: &Ask<'_>, status: StatusCode, response: &Response) -> Trouble {
     if status == StatusCode::NOT_FOUND && ask.request.may_be_missing {
         return Trouble::lasting(FetchError::NotThere);

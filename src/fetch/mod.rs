@@ -144,7 +144,7 @@ impl Walk<'_> {
                         }
                     }
                     Err((lost, kept)) => {
-                        self.delivery.pages.extend(kept);
+                        self.delivery.turned_away.extend(kept);
                         Some(Loss::of(&request, lost))
                     }
                 },

@@ -46,13 +46,14 @@ const TITLES: [(&str, &str); 24] = [
 const MARKS: [&str; 4] = ["_cf_chl_opt", "request unsuccessful. incapsula incident id", "id=\"px-captcha\"", "x5secdata"];
 
 /// Anywhere in a short note, in lower case.
-const NOTES: [&str; 12] = [
+const NOTES: [&str; 13] = [
     "rate limit",
     "rate_limit",
     "ratelimit",
     "too many requests",
     "toomanyrequests",
     "requestlimitexceeded",
+    "flowlimitexceeded",
     "throttl",
     "quota exceeded",
     "fail_sys_user_validate",
