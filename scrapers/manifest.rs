@@ -118,6 +118,10 @@ pub struct Fetch {
     pub max_body_mib: u64,
     /// Most pages in a night.
     pub max_pages: usize,
+    /// Longest time for all pages of a night, in minutes. What is not had by then is missing tonight.
+    pub max_minutes: u64,
+    /// Hosts beside those of the start pages that pages may lead to. `g.alicdn.com`
+    pub hosts: Vec<String>,
     /// Name of the environment variable that holds the key; absent when none is needed.
     pub key_env: Option<String>,
     /// Where the key goes; needed with `key_env`.
@@ -145,10 +149,20 @@ impl Default for Fetch {
             timeout_s: 60,
             max_body_mib: 32,
             max_pages: 50,
+            max_minutes: 20,
+            hosts: Vec::new(),
             key_env: None,
             key_in: None,
             key_optional: false,
         }
+    }
+}
+
+impl Fetch {
+    /// Most requests in a night, with those for robots.txt, redirects and tries again: every page twice, and some.
+    #[must_use]
+    pub fn requests_max(&self) -> u64 {
+        2 * u64::try_from(self.max_pages).unwrap_or(u64::MAX / 4) + 20
     }
 }
 

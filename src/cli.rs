@@ -1,6 +1,7 @@
 //! The command line: types only, no logic.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Parser, Subcommand};
@@ -120,6 +121,19 @@ pub struct Collect {
     /// Address or mail that a provider can write to; stands in the User-Agent
     #[arg(long, env = "GPULEDGER_CONTACT")]
     pub contact: Option<String>,
+    /// Longest time for fetching, in minutes; what is not had by then is missing tonight. Each provider has a limit of its own
+    /// beside [default: none]
+    #[arg(long, value_name = "MINUTES", value_parser = minutes)]
+    pub max_minutes: Option<Duration>,
+}
+
+/// Minutes, also parts of one, as a length of time.
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes: f64 = text.parse().map_err(|_| "not a number of minutes".to_owned())?;
+    Duration::try_from_secs_f64(minutes * 60.0)
+        .ok()
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| "a number of minutes above 0 is needed".to_owned())
 }
 
 /// Arguments of `offers`.

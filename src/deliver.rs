@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use gpuledger_scrapers::contract::{SCOPE_ALL, Scraper};
 use gpuledger_scrapers::manifest::TermsOfUse;
@@ -39,7 +40,9 @@ pub async fn deliver(
         }
         return Ok(deliveries);
     }
-    let client = Client::new(args.contact.as_deref()).map_err(RunError::Client)?;
+    // A night longer than the clock can count is one without an end.
+    let night_ends_at = args.max_minutes.and_then(|minutes| Instant::now().checked_add(minutes));
+    let client = Client::new(args.contact.as_deref()).map_err(RunError::Client)?.until(night_ends_at);
     let (turns, bars) = (Turns::default(), Arc::new(Bars::new(!args.recorded)));
     let mut deliveries = Vec::new();
     let mut tasks = tokio::task::JoinSet::new();
@@ -88,7 +91,8 @@ pub fn why_not(scraper: &dyn Scraper, accepted: &[String]) -> Option<String> {
         ));
     }
     let name = manifest.fetch.key_env.as_ref().filter(|_| !manifest.fetch.key_optional)?;
-    Key::of(manifest).is_none().then(|| format!("it needs a key in the environment variable {name}"))
+    // A key that is there and cannot be sent is told when the pages are asked for: that is a failure.
+    matches!(Key::of(manifest), Ok(None)).then(|| format!("it needs a key in the environment variable {name}"))
 }
 
 fn skipped(scraper: &'static dyn Scraper, input: Input, reason: String) -> Delivery {
@@ -98,5 +102,5 @@ fn skipped(scraper: &'static dyn Scraper, input: Input, reason: String) -> Deliv
 /// A delivery without pages, and why.
 fn nothing(scraper: &'static dyn Scraper, input: Input, code: &str, reason: String, is_skip: bool) -> Delivery {
     let failure = Failure { scope: SCOPE_ALL.to_owned(), code: code.to_owned(), reason, is_skip };
-    Delivery { scraper, input, pages: Vec::new(), failures: vec![failure], seconds: 0.0 }
+    Delivery { failures: vec![failure], ..Delivery::of(scraper, input) }
 }

@@ -103,6 +103,9 @@ impl From<RunError> for Failed {
         match error {
             RunError::Snapshot(error) => error.into(),
             RunError::UnknownProvider { .. } => Self::new(Exit::Usage, "", &error).with_help("`gpuledger providers` lists them"),
+            RunError::Client(_) => {
+                Self::new(Exit::Usage, "", &error).with_help("look at --contact and GPULEDGER_CONTACT: it stands in a header")
+            }
             RunError::Archive(_) | RunError::Source(SourceError::Archive(_)) => {
                 Self::new(Exit::Refused, "", &error).with_help(&what_next(&error))
             }

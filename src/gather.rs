@@ -11,8 +11,10 @@ use gpuledger_scrapers::manifest::Manifest;
 use gpuledger_scrapers::read;
 
 use crate::archive::{Archive, Receipt};
+use crate::fetch::Traffic;
 use crate::normalise::Observed;
 use crate::normalise::currency::Rate;
+use crate::print::harmless;
 use crate::validate::{Finding, ScopeCoverage, ScopeStatus, Severity};
 
 /// Where the pages of a night come from.
@@ -65,16 +67,31 @@ pub struct Delivery {
     pub input: Input,
     /// Receipts of the archived pages.
     pub pages: Vec<Receipt>,
+    /// Receipts of what came in the place of a page, kept to be looked at and never read.
+    pub turned_away: Vec<Receipt>,
     /// Scopes that could not be had.
     pub failures: Vec<Failure>,
     /// Time spent on getting the pages.
     pub seconds: f64,
+    /// What the network was asked for; nothing where the pages are from elsewhere.
+    pub traffic: Traffic,
+}
+
+impl Delivery {
+    /// A delivery with nothing in it yet.
+    #[must_use]
+    pub fn of(scraper: &'static dyn Scraper, input: Input) -> Self {
+        let (pages, turned_away, failures) = (Vec::new(), Vec::new(), Vec::new());
+        Self { scraper, input, pages, turned_away, failures, seconds: 0.0, traffic: Traffic::default() }
+    }
 }
 
 /// What one provider gave tonight.
 pub struct Gathered {
     /// The provider's facts.
     pub manifest: &'static Manifest,
+    /// What the network was asked for.
+    pub traffic: Traffic,
     input: Input,
     scopes: BTreeMap<String, Scope>,
 }
@@ -114,7 +131,7 @@ pub fn gather(delivery: Delivery, archive: &Archive) -> Gathered {
         }
         scope.seconds = share + started.elapsed().as_secs_f64();
     }
-    Gathered { manifest, input: delivery.input, scopes }
+    Gathered { manifest, traffic: delivery.traffic, input: delivery.input, scopes }
 }
 
 fn read_scope(scraper: &dyn Scraper, scope: &str, pages: &[Receipt], archive: &Archive) -> Result<Parsed, Failure> {
@@ -149,7 +166,7 @@ fn read_scope(scraper: &dyn Scraper, scope: &str, pages: &[Receipt], archive: &A
 /// A scope that was refused by its parser.
 #[must_use]
 pub fn refused(scope: String, error: &ScrapeError) -> Failure {
-    Failure { scope, code: error.code().to_owned(), reason: error.to_string(), is_skip: false }
+    Failure { scope, code: error.code().to_owned(), reason: harmless(&error.to_string()).into_owned(), is_skip: false }
 }
 
 impl Gathered {

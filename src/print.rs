@@ -1,5 +1,6 @@
 //! Rows → standard output, as a table for people or as CSV, JSON and JSON lines for programs.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use comfy_table::{Attribute, Cell as TableCell, CellAlignment, ContentArrangement, Table, presets};
@@ -34,6 +35,35 @@ pub struct Heading {
 #[must_use]
 pub const fn heading(column: &'static str, heading: &'static str) -> Heading {
     Heading { column, heading }
+}
+
+/// A text that somebody else wrote, such that it does nothing to a terminal or a line of a log.
+///
+/// Control characters, ends of lines, marks that turn the direction of writing and characters that are not seen are written
+/// as their numbers.
+#[must_use]
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut told = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_harmful(character) {
+            told.extend(character.escape_default());
+        } else {
+            told.push(character);
+        }
+    }
+    Cow::Owned(told)
+}
+
+fn is_harmful(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 /// Rows in a format. A table shows the headings' columns; the others show every column.
@@ -117,4 +147,20 @@ fn objects(frame: &DataFrame) -> PolarsResult<Vec<String>> {
         objects.push(object);
     }
     Ok(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_upset_a_terminal_is_written_as_its_number() {
+        assert_eq!(harmless("H100 “SXM” · 8 × 80 GB, 上海"), "H100 “SXM” · 8 × 80 GB, 上海");
+        assert!(matches!(harmless("plain"), Cow::Borrowed(_)));
+        assert_eq!(harmless("a\u{1b}[2Jb\r\nc\u{7}\u{9b}d"), "a\\u{1b}[2Jb\\r\\nc\\u{7}\\u{9b}d");
+        assert_eq!(
+            harmless("1\u{202e}00.1\u{2066}\u{200f}\u{2028}\u{feff}"),
+            "1\\u{202e}00.1\\u{2066}\\u{200f}\\u{2028}\\u{feff}"
+        );
+    }
 }

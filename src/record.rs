@@ -2,6 +2,7 @@
 //!
 //! Written for every night, also a refused one, so that "what happened on the 14th" has an answer.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -9,6 +10,7 @@ use polars::prelude::*;
 use serde::Serialize;
 
 use crate::archive::{ArchiveError, Sidecar, drafts, write_whole};
+use crate::fetch::Traffic;
 use crate::frame::Columns;
 use crate::night::SnapshotId;
 use crate::offer::FINDINGS;
@@ -64,6 +66,8 @@ pub struct ProviderRecord {
     pub bytes: u64,
     /// Time spent.
     pub seconds: f64,
+    /// Requests, tries again and bytes of the network; all 0 where nothing was fetched.
+    pub network: Traffic,
     /// Scopes in the snapshot, of all.
     pub scopes_complete: usize,
     /// All scopes.
@@ -83,9 +87,9 @@ pub struct FindingCount {
     pub count: usize,
 }
 
-/// Sums scopes up to providers.
+/// Sums scopes up to providers. `network` says what each was asked for.
 #[must_use]
-pub fn providers(coverage: &[ScopeCoverage]) -> Vec<ProviderRecord> {
+pub fn providers(coverage: &[ScopeCoverage], network: &BTreeMap<String, Traffic>) -> Vec<ProviderRecord> {
     let mut records: Vec<ProviderRecord> = Vec::new();
     for scope in coverage {
         if records.last().is_none_or(|record| record.provider != scope.provider) {
@@ -99,6 +103,7 @@ pub fn providers(coverage: &[ScopeCoverage]) -> Vec<ProviderRecord> {
                 quarantined: 0,
                 bytes: 0,
                 seconds: 0.0,
+                network: network.get(&scope.provider).copied().unwrap_or_default(),
                 scopes_complete: 0,
                 scopes: 0,
                 reason: None,
@@ -131,7 +136,7 @@ pub fn providers(coverage: &[ScopeCoverage]) -> Vec<ProviderRecord> {
 /// Counts findings by severity and rule, the gravest first.
 #[must_use]
 pub fn count(findings: &[Finding]) -> Vec<FindingCount> {
-    let mut counts: std::collections::BTreeMap<(std::cmp::Reverse<Severity>, &str), usize> = std::collections::BTreeMap::new();
+    let mut counts: BTreeMap<(std::cmp::Reverse<Severity>, &str), usize> = BTreeMap::new();
     for finding in findings {
         *counts.entry((std::cmp::Reverse(finding.severity), finding.rule.as_str())).or_insert(0) += 1;
     }

@@ -12,6 +12,7 @@ use crate::cli::{Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb
 use crate::diff::{self, List};
 use crate::exit::Exit;
 pub use crate::failed::Failed;
+use crate::fetch::Traffic;
 use crate::frame::{Cell, Columns};
 use crate::gather::Input;
 use crate::night::SnapshotId;
@@ -122,7 +123,7 @@ async fn backfill(args: &Backfill) -> Result<Said, Failed> {
     Ok(Said { data, talk: None, exit })
 }
 
-const PROVIDER_HEADINGS: [Heading; 9] = [
+const PROVIDER_HEADINGS: [Heading; 10] = [
     heading("provider", "provider"),
     heading("status", "status"),
     heading("input", "input"),
@@ -130,6 +131,7 @@ const PROVIDER_HEADINGS: [Heading; 9] = [
     heading("rows", "offers or rates"),
     heading("skipped", "skipped"),
     heading("quarantined", "held back"),
+    heading("requests", "requests"),
     heading("bytes", "bytes"),
     heading("seconds", "seconds"),
 ];
@@ -144,9 +146,19 @@ fn provider_rows(providers: &[ProviderRecord]) -> PolarsResult<DataFrame> {
     columns.longs("rows", providers.iter().map(|record| count(record.rows)));
     columns.longs("skipped", providers.iter().map(|record| count(record.skipped)));
     columns.longs("quarantined", providers.iter().map(|record| count(record.quarantined)));
+    columns.strings("requests", providers.iter().map(|record| requests(record.network)));
     columns.longs("bytes", providers.iter().map(|record| i64::try_from(record.bytes).ok()));
     columns.floats("seconds", providers.iter().map(|record| Some(record.seconds)));
     columns.finish()
+}
+
+/// Requests, and how many of them were tries again; nothing where nothing was fetched.
+fn requests(network: Traffic) -> Option<String> {
+    match network {
+        Traffic { requests: 0, .. } => None,
+        Traffic { requests, retries: 0, .. } => Some(requests.to_string()),
+        Traffic { requests, retries, .. } => Some(format!("{requests}, {retries} again")),
+    }
 }
 
 fn conclusion(night: &Night, output: &Path, is_recorded: bool) -> String {

@@ -3,6 +3,7 @@
 //! Due → fetch → archive → parse → normalise → validate → publish → record. A failing provider never stops the others; a
 //! refused night leaves its record and findings, and no data.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -15,6 +16,7 @@ use crate::archive::{Archive, ArchiveError, Sidecar, clear_drafts};
 use crate::cli::Collect;
 use crate::deliver::deliver;
 use crate::exit::Exit;
+use crate::fetch::Traffic;
 use crate::gather::{Delivery, Gathered, gather};
 use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate, newest_rate_day, rates_frame};
@@ -128,8 +130,9 @@ pub async fn judge_and_publish(
     let mut sidecars = Vec::new();
     for delivery in deliveries.iter().filter(|_| !is_published) {
         let provider = delivery.scraper.manifest().provider.as_str();
-        archive.keep_receipts(snapshot, provider, &delivery.pages)?;
-        sidecars.push(Archive::receipts(snapshot, provider, &delivery.pages));
+        let receipts = [delivery.pages.as_slice(), &delivery.turned_away].concat();
+        archive.keep_receipts(snapshot, provider, &receipts)?;
+        sidecars.push(Archive::receipts(snapshot, provider, &receipts));
     }
     let gathered: Vec<Gathered> = deliveries.into_iter().map(|delivery| gather(delivery, archive)).collect();
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();
@@ -137,7 +140,9 @@ pub async fn judge_and_publish(
     let known_rates = known_rates(output, snapshot, &observed, &rates).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
     let verdict = validate(&normalised, &gathered)?;
-    conclude(output, snapshot, started_at, verdict, &rates, is_published, sidecars).await
+    let network = gathered.iter().map(|gathered| (gathered.manifest.provider.clone(), gathered.traffic)).collect();
+    let started = Started { snapshot, started_at, is_published, network, sidecars };
+    conclude(output, started, verdict, &rates).await
 }
 
 /// The time a night is of: as asked, or that of the recordings, or now.
@@ -173,18 +178,21 @@ async fn known_rates(
     )?)
 }
 
-/// Publishes what was judged, and leaves the record. `sidecars` are the receipts, which belong beside a published night as its
-/// record does: a run that dies once the night is published leaves them to the next.
-async fn conclude(
-    output: &Path,
+/// What is known of a night before it is judged.
+struct Started {
     snapshot: SnapshotId,
     started_at: DateTime<Utc>,
-    verdict: Verdict,
-    rates: &[Rate],
     is_published: bool,
-    mut sidecars: Vec<Sidecar>,
-) -> Result<Night, RunError> {
-    let providers = record::providers(&verdict.coverage);
+    network: BTreeMap<String, Traffic>,
+    /// The receipts, which belong beside a published night as its record does: a run that dies once the night is published
+    /// leaves them to the next.
+    sidecars: Vec<Sidecar>,
+}
+
+/// Publishes what was judged, and leaves the record.
+async fn conclude(output: &Path, started: Started, verdict: Verdict, rates: &[Rate]) -> Result<Night, RunError> {
+    let Started { snapshot, started_at, is_published, network, mut sidecars } = started;
+    let providers = record::providers(&verdict.coverage, &network);
     let is_whole = providers.iter().all(|provider| provider.status == "complete");
     let mut record = RunRecord {
         snapshot_id: snapshot.to_string(),

@@ -39,7 +39,7 @@ pub enum SourceError {
 /// # Errors
 /// When the archive refuses.
 pub fn recorded(scraper: &'static dyn Scraper, archive: &Archive) -> Result<Delivery, ArchiveError> {
-    let mut delivery = Delivery { scraper, input: Input::Typed, pages: Vec::new(), failures: Vec::new(), seconds: 0.0 };
+    let mut delivery = Delivery::of(scraper, Input::Typed);
     let Some(recording) = recordings::newest(&scraper.manifest().provider) else {
         delivery.failures.push(Failure {
             scope: SCOPE_ALL.to_owned(),
@@ -68,7 +68,7 @@ pub fn from_files(
     at: DateTime<Utc>,
     archive: &Archive,
 ) -> Result<Delivery, SourceError> {
-    let mut delivery = Delivery { scraper, input: Input::Files, pages: Vec::new(), failures: Vec::new(), seconds: 0.0 };
+    let mut delivery = Delivery::of(scraper, Input::Files);
     let mut pages = Vec::new();
     let mut wholes = HashMap::new();
     for path in files_of(folder)? {

@@ -1,17 +1,19 @@
 //! Fetching against a server on this machine: retries, limits, robots.txt, and what a lost page costs.
 
+#[path = "support/rough.rs"]
+mod rough;
 #[path = "support/shop.rs"]
 mod shop;
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gpuledger::fetch::{Client, Turns, fetch_provider};
 use gpuledger::gather::{Delivery, gather};
 use gpuledger_scrapers::sha256;
+use rough::{count, gzip, nobody, rough_server, send};
 use shop::{LIMITS, Shop, shop};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -64,60 +66,6 @@ async fn answer_first(server: &MockServer, at: &str, times: u64, response: Respo
     Mock::given(path(at)).respond_with(response).up_to_n_times(times).with_priority(1).mount(server).await;
 }
 
-/// Paths a hand-written server was asked for, robots.txt apart.
-type Asked = Arc<Mutex<Vec<String>>>;
-
-/// A server for what a well-behaved one does not do. It has no robots.txt, closes after every answer and ends after 64.
-fn rough_server(answer: impl Fn(usize, &mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> (String, Asked) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = format!("http://{}", listener.local_addr().expect("it has an address"));
-    let (asked, answer) = (Asked::default(), Arc::new(answer));
-    let seen = Arc::clone(&asked);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().take(64) {
-            let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
-            std::thread::spawn(move || -> io::Result<()> {
-                let mut stream = stream?;
-                let path = path_of(&mut stream)?;
-                if path == "/robots.txt" {
-                    return stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-                }
-                let tries = {
-                    let mut seen = seen.lock().expect("nobody panics while holding this lock");
-                    seen.push(path);
-                    seen.len()
-                };
-                answer(tries, &mut stream)
-            });
-        }
-    });
-    (address, asked)
-}
-
-fn path_of(stream: &mut TcpStream) -> io::Result<String> {
-    let (mut head, mut byte) = (Vec::new(), [0]);
-    while !head.ends_with(b"\r\n\r\n") && head.len() < 8_192 {
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    Ok(head.split(' ').nth(1).map_or_else(String::new, str::to_owned))
-}
-
-fn send(stream: &mut TcpStream, headers: &str, body: &[u8]) -> io::Result<()> {
-    stream.write_all(format!("HTTP/1.1 200 OK\r\nconnection: close\r\n{headers}\r\n").as_bytes())?;
-    stream.write_all(body)
-}
-
-fn count(asked: &Asked) -> usize {
-    asked.lock().expect("nobody panics while holding this lock").len()
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(bytes).and_then(|()| packed.finish()).expect("memory takes it")
-}
-
 #[tokio::test]
 async fn a_wait_that_the_server_names_is_kept_and_the_page_is_read_then() {
     let server = server(&[("/a", "a 1.25")]).await;
@@ -143,7 +91,8 @@ async fn a_server_that_is_busy_for_ever_is_left_after_four_tries() {
     answer(&server, "/a", ResponseTemplate::new(429)).await;
     let delivery = fetch(shop(&server.uri(), LIMITS, &[("a", "/a")])).await;
     assert_eq!(failures(&delivery), [("a", "http_status")]);
-    assert_eq!(delivery.failures[0].reason, "page `/a` answered 429 after 4 tries");
+    let told = "page `/a`, tried 4 times, answered 429; raise `min_interval_ms` in the manifest if it happens again";
+    assert_eq!(delivery.failures[0].reason, told);
     assert_eq!(asked(&server).await.len(), 4);
 }
 
@@ -249,8 +198,8 @@ async fn a_compressed_answer_that_is_cut_off_is_no_page() {
 #[tokio::test]
 async fn a_small_answer_that_inflates_without_end_is_refused_on_the_way() {
     // The answer never ends, so only a reader that counts while it inflates can get away from it in time.
-    let (server, asked) = rough_server(|_, stream| {
-        let packed = gzip(&vec![0; 64 * 1_024 * 1_024]);
+    let packed = gzip(&vec![0; 64 * 1_024 * 1_024]);
+    let (server, asked) = rough_server(move |_, stream| {
         let most = &packed[..packed.len() / 2];
         let headers = "content-encoding: gzip\r\ntransfer-encoding: chunked\r\n";
         send(stream, headers, format!("{:x}\r\n", most.len()).as_bytes())?;
@@ -380,12 +329,6 @@ async fn an_answer_that_drips_is_timed_out() {
     assert!(delivery.seconds < 10.0, "it took {} s", delivery.seconds);
 }
 
-/// A server's address where nothing listens.
-fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    format!("http://{}", listener.local_addr().expect("it has an address"))
-}
-
 #[tokio::test]
 async fn a_host_that_cannot_be_reached_is_tried_once_for_all_its_scopes() {
     let nobody = nobody();
@@ -396,10 +339,11 @@ async fn a_host_that_cannot_be_reached_is_tried_once_for_all_its_scopes() {
     };
     let delivery = fetch_provider(&client(), &Turns::default(), &shop.archive(), shop, &progress).await;
     assert_eq!(failures(&delivery), [("a", "not_connected"), ("b", "not_connected")]);
-    assert_eq!(delivery.failures[0].reason, delivery.failures[1].reason);
+    assert_eq!(delivery.failures[0].reason.replace("`/a`", "`/b`"), delivery.failures[1].reason);
     assert!(delivery.failures[0].reason.contains("127.0.0.1"));
-    // Progress is told after each page that was tried.
-    assert_eq!(told.into_inner(), 1);
+    // Progress is told after each page, had or not.
+    assert_eq!(told.into_inner(), 2);
+    assert!(delivery.traffic.requests <= 3, "{:?}", delivery.traffic);
 }
 
 #[tokio::test]

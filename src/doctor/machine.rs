@@ -122,12 +122,13 @@ pub(super) fn keys(lines: &mut Lines) {
     for manifest in ALL.iter().map(|scraper| scraper.manifest()) {
         let Some(name) = &manifest.fetch.key_env else { continue };
         let (of, provider) = ("keys", &manifest.provider);
-        if Key::of(manifest).is_some() {
-            lines.good(of, format!("{name} is set, for {provider}"));
-        } else if manifest.fetch.key_optional {
-            lines.good(of, format!("{name} is not set; {provider} is read without it"));
-        } else {
-            lines.warning(of, format!("{name} is not set: {provider} is skipped"), format!("export {name}=…"));
+        match Key::of(manifest) {
+            Ok(Some(_)) => lines.good(of, format!("{name} is set, for {provider}")),
+            Ok(None) if manifest.fetch.key_optional => {
+                lines.good(of, format!("{name} is not set; {provider} is read without it"));
+            }
+            Ok(None) => lines.warning(of, format!("{name} is not set: {provider} is skipped"), format!("export {name}=…")),
+            Err(error) => lines.problem(of, format!("{error}: {provider} fails"), format!("export {name}=…")),
         }
     }
 }

@@ -1,174 +1,66 @@
-//! One page over HTTP: limits, retries and the errors in words.
+//! One page over HTTP: who asks, how often, where redirects may lead, and what counts as an answer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use backon::{BackoffBuilder as _, ExponentialBuilder};
 use chrono::Utc;
 use gpuledger_scrapers::contract::{Method, PageRequest, Scraper};
 use gpuledger_scrapers::sha256;
-use reqwest::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RETRY_AFTER};
-use reqwest::redirect;
-use reqwest::{RequestBuilder, Response, StatusCode};
-use serde::{Deserialize, Serialize};
+use reqwest::header::LOCATION;
+use reqwest::{Response, StatusCode, redirect};
 use url::Url;
 
+use super::answer::{self, Got, Validators};
+use super::budget::Budget;
+use super::error::{FetchError, Lost};
+use super::hosts;
 use super::key::Key;
+use super::patience::{Patience, RETRY_AFTER_MAX, retry_after};
 use super::robots::Robots;
+use super::wall::wall;
 use crate::archive::Answer;
-use crate::intake::{Intake, IntakeError, Taken};
 
-/// Tries of one page in all.
-const TRIES_MAX: usize = 4;
+/// Redirects of one page that are followed.
+const REDIRECTS_MAX: usize = 5;
 
-/// Bytes that are handed to the worker at once: what arrives are parts of a few KiB, and waking another thread for each costs
-/// more than what it does.
-const CHUNK_BYTES: usize = 1 << 18;
-
-/// Chunks that may wait for the worker.
-const CHUNKS_WAITING_MAX: usize = 16;
-
-/// Longest wait that a server may ask for before the page is given up.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
-
-/// Why a page could not be had, named for what a maintainer does next.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FetchError {
-    /// The address is none: mend the manifest or `follow`.
-    #[error("read address `{url}`: {reason}")]
-    BadAddress {
-        /// The address.
-        url: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// No connection: look at the network.
-    #[error("could not connect to {host}: {reason}")]
-    NotConnected {
-        /// The host.
-        host: String,
-        /// The innermost reason.
-        reason: String,
-    },
-    /// The host's robots.txt forbids it: read the terms again.
-    #[error("robots.txt of {host} does not allow {path}: {reason}")]
-    RobotsForbid {
-        /// The host.
-        host: String,
-        /// The path.
-        path: String,
-        /// Which rule.
-        reason: String,
-    },
-    /// The host's robots.txt cannot be had, so nothing is read from it: try again tomorrow.
-    #[error("robots.txt of {host} answered {status}, so nothing is read from it tonight")]
-    RobotsBroken {
-        /// The host.
-        host: String,
-        /// The status.
-        status: u16,
-    },
-    /// The server answered with an error to the end.
-    #[error("page `{page}` answered {status} after {tries} tries")]
-    HttpStatus {
-        /// The page.
-        page: String,
-        /// The status.
-        status: u16,
-        /// How often it was tried.
-        tries: usize,
-    },
-    /// The page may not exist, and does not.
-    #[error("page `{page}` is not part of this night")]
-    NotThere {
-        /// The page.
-        page: String,
-    },
-    /// The server wants a longer wait than a night has.
-    #[error("page `{page}` is rate-limited: the server asks for {wait_seconds} s")]
-    RateLimited {
-        /// The page.
-        page: String,
-        /// What it asks for.
-        wait_seconds: u64,
-    },
-    /// No whole answer in the time given.
-    #[error("page `{page}` did not arrive within {seconds} s")]
-    TimedOut {
-        /// The page.
-        page: String,
-        /// The limit.
-        seconds: u64,
-    },
-    /// The answer is larger than it can be.
-    #[error("page `{page}` is larger than {mib} MiB after inflating")]
-    TooLarge {
-        /// The page.
-        page: String,
-        /// The limit.
-        mib: u64,
-    },
-    /// The answer broke off or could not be inflated.
-    #[error("page `{page}` broke off: {reason}")]
-    BrokenOff {
-        /// The page.
-        page: String,
-        /// How.
-        reason: String,
-    },
-    /// The answer leads to another place than it may.
-    #[error("page `{page}` leads astray: {reason}")]
-    LedAstray {
-        /// The page.
-        page: String,
-        /// Where.
-        reason: String,
-    },
-    /// The answer came and could not be kept: look at the disk.
-    #[error("archive page `{page}`: {reason}")]
-    NotArchived {
-        /// The page.
-        page: String,
-        /// What the archive said.
-        reason: String,
-    },
-}
-
-impl FetchError {
-    /// A stable code for counting. `timed_out`
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::BadAddress { .. } => "bad_address",
-            Self::NotConnected { .. } => "not_connected",
-            Self::RobotsForbid { .. } => "robots_forbid",
-            Self::RobotsBroken { .. } => "robots_broken",
-            Self::HttpStatus { .. } => "http_status",
-            Self::NotThere { .. } => "not_there",
-            Self::RateLimited { .. } => "rate_limited",
-            Self::TimedOut { .. } => "timed_out",
-            Self::TooLarge { .. } => "too_large",
-            Self::BrokenOff { .. } => "broken_off",
-            Self::LedAstray { .. } => "led_astray",
-            Self::NotArchived { .. } => "not_archived",
-        }
-    }
-}
+/// Longest time in which a server that was asked may send nothing.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// What to do after a try that failed.
-enum Trouble {
+pub(super) struct Trouble {
+    pub(super) error: FetchError,
+    pub(super) again: Again,
+    /// An answer that is no page and is kept all the same.
+    pub(super) answer: Option<Box<Answer>>,
+}
+
+/// Whether another try may help.
+#[derive(Clone, Copy)]
+pub(super) enum Again {
     /// It will not get better.
-    Lasting(FetchError),
+    Never,
     /// It may; perhaps after a wait that the server names.
-    Passing(FetchError, Option<Duration>),
+    After(Option<Duration>),
+}
+
+impl Trouble {
+    pub(super) const fn lasting(error: FetchError) -> Self {
+        Self { error, again: Again::Never, answer: None }
+    }
+
+    pub(super) const fn passing(error: FetchError) -> Self {
+        Self { error, again: Again::After(None), answer: None }
+    }
 }
 
 /// An HTTP client with this program's manners.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
-    first_wait: Duration,
+    patience: Patience,
+    silence_max: Duration,
+    night_ends_at: Option<Instant>,
     robots: Arc<Mutex<HashMap<String, Robots>>>,
 }
 
@@ -186,129 +78,174 @@ impl Client {
     /// # Errors
     /// As [`Client::new`].
     pub fn with_first_wait(contact: Option<&str>, first_wait: Duration) -> Result<Self, String> {
-        // Redirects stay on the host that was asked: a price list that moved is a change for a person to see.
-        let same_host = redirect::Policy::custom(|attempt| {
-            let is_at_home = attempt.previous().first().is_some_and(|first| {
-                let to = attempt.url();
-                let is_upgrade = first.scheme() == "http" && to.scheme() == "https" && to.port().is_none();
-                first.host_str() == to.host_str() && (first.origin() == to.origin() || is_upgrade)
-            });
-            if attempt.previous().len() > 5 {
-                attempt.error("more than five redirects")
-            } else if is_at_home {
-                attempt.follow()
-            } else {
-                // The rest of the address may repeat the key.
-                let to = attempt.url().origin().ascii_serialization();
-                attempt.error(format!("redirected to another host: {to}"))
-            }
-        });
-        let http = reqwest::Client::builder()
-            .user_agent(user_agent(contact))
-            .redirect(same_host)
-            .connect_timeout(Duration::from_secs(20))
-            .build();
-        Ok(Self { http: http.map_err(|error| error.to_string())?, first_wait, robots: Arc::default() })
+        Self::with_waits(contact, first_wait, SILENCE_MAX)
     }
 
-    /// Whether robots.txt of the host allows an address. It is read once a night and host.
+    /// A client whose first wait between tries and whose longest silence of a server are given, for tests.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn with_waits(contact: Option<&str>, first_wait: Duration, silence_max: Duration) -> Result<Self, String> {
+        let http = reqwest::Client::builder()
+            .user_agent(user_agent(contact))
+            // Redirects are followed here, one by one: each is counted, held against robots.txt, and kept at home.
+            .redirect(redirect::Policy::none())
+            .connect_timeout(Duration::from_secs(20))
+            .read_timeout(silence_max)
+            .build();
+        Ok(Self {
+            http: http.map_err(|error| error.to_string())?,
+            patience: Patience::new(first_wait),
+            silence_max,
+            night_ends_at: None,
+            robots: Arc::default(),
+        })
+    }
+
+    /// The same client, for a night that ends at a time.
+    #[must_use]
+    pub fn until(self, night_ends_at: Option<Instant>) -> Self {
+        Self { night_ends_at, ..self }
+    }
+
+    /// What a provider may take of the night from now on.
+    pub(super) fn budget(&self, scraper: &dyn Scraper) -> Budget {
+        Budget::new(&scraper.manifest().fetch, self.night_ends_at)
+    }
+
+    /// Whether robots.txt of the host allows an address, and the pause it asks for. It is read once a night and host.
     ///
     /// # Errors
     /// When it forbids it, or cannot be read for now: then nothing is read from the host tonight.
-    pub async fn may_read(&self, url: &Url) -> Result<(), FetchError> {
+    pub(super) async fn may_read(&self, url: &Url, budget: &Budget) -> Result<Duration, Lost> {
         let origin = url.origin().ascii_serialization();
         let known = self.robots.lock().expect("nobody panics while holding this lock").get(&origin).cloned();
         let robots = match known {
             Some(robots) => robots,
             None => {
-                let robots = self.read_robots(url).await?;
+                let robots = self.read_robots(url, budget).await?;
                 self.robots.lock().expect("nobody panics while holding this lock").insert(origin, robots.clone());
                 robots
             }
         };
-        robots.allow(url)
+        robots.allow(url).map_err(Lost::untried)?;
+        Ok(robots.pause())
     }
 
     /// robots.txt of a host, tried as often as a page.
-    async fn read_robots(&self, url: &Url) -> Result<Robots, FetchError> {
-        let mut waits = self.waits();
+    async fn read_robots(&self, url: &Url, budget: &Budget) -> Result<Robots, Lost> {
+        let (mut waits, mut tries) = (self.patience.waits(), 0);
         loop {
-            let error = match Robots::read(&self.http, url).await {
-                Ok(robots) => return Ok(robots),
+            tries += 1;
+            let began_at = Instant::now();
+            let error = match Robots::read(&self.http, url, budget).await {
+                Ok(robots) => {
+                    self.patience.connected();
+                    return Ok(robots);
+                }
                 Err(error) => error,
             };
             match waits.next() {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => return Err(error),
+                Some(wait) if self.may_heal(&error, tries, began_at) => {
+                    budget.count_retry();
+                    tokio::time::sleep(wait).await;
+                }
+                _ => return Err(Lost { error, tries, answer: None }),
             }
         }
     }
 
-    /// Waits between the tries of one page.
-    fn waits(&self) -> impl Iterator<Item = Duration> + use<> {
-        ExponentialBuilder::default().with_min_delay(self.first_wait).with_max_times(TRIES_MAX - 1).with_jitter().build()
+    /// Whether what failed is worth another try as far as the network goes.
+    fn may_heal(&self, error: &FetchError, tries: usize, began_at: Instant) -> bool {
+        match error {
+            FetchError::NotConnected { .. } => self.patience.is_worth_connecting_again(tries, began_at),
+            FetchError::OutOfRequests { .. } => false,
+            _ => true,
+        }
     }
 
-    /// Fetches one page, trying again where that may help.
+    /// Fetches one page, trying again where that may help. `pause` is the shortest time between two requests.
     ///
     /// # Errors
     /// When no try brought a whole answer.
-    pub async fn get(
-        &self,
-        scraper: &'static dyn Scraper,
-        request: &PageRequest,
-        url: &Url,
-        validators: Option<&Validators>,
-    ) -> Result<Got, FetchError> {
-        let limits = &scraper.manifest().fetch;
-        let ask = Ask { scraper, request, url, validators, key: Key::of(scraper.manifest()).filter(|_| request.with_key) };
-        let mut waits = self.waits();
-        let mut tries = 0;
+    pub(super) async fn get(&self, ask: &Ask<'_>, pause: Duration) -> Result<Got, Lost> {
+        let timeout_s = ask.scraper.manifest().fetch.timeout_s;
+        let (mut waits, mut tries) = (self.patience.waits(), 0);
         loop {
             tries += 1;
-            let limit = Duration::from_secs(limits.timeout_s);
-            let tried = match tokio::time::timeout(limit, self.try_once(&ask, tries)).await {
+            let began_at = Instant::now();
+            let tried = match tokio::time::timeout(Duration::from_secs(timeout_s), self.try_once(ask)).await {
                 Ok(tried) => tried,
-                Err(_) => {
-                    Err(Trouble::Passing(FetchError::TimedOut { page: request.name.clone(), seconds: limits.timeout_s }, None))
-                }
+                Err(_) => Err(Trouble::passing(FetchError::TimedOut { seconds: timeout_s })),
             };
-            match tried {
-                Ok(answer) => return Ok(answer),
-                Err(Trouble::Lasting(error)) => return Err(error),
-                Err(Trouble::Passing(error, asked_for)) => match (waits.next(), asked_for) {
-                    (None, _) => return Err(error),
-                    (Some(_), Some(asked_for)) if asked_for > RETRY_AFTER_MAX => {
-                        return Err(FetchError::RateLimited { page: request.name.clone(), wait_seconds: asked_for.as_secs() });
-                    }
-                    // A wait of nothing is no wait to keep.
-                    (Some(own), asked_for) => tokio::time::sleep(asked_for.filter(|wait| !wait.is_zero()).unwrap_or(own)).await,
-                },
+            let Trouble { error, again, answer } = match tried {
+                Ok(got) => return Ok(got),
+                Err(trouble) => trouble,
+            };
+            let lost = |error| Err(Lost { error, tries, answer });
+            let Again::After(asked_for) = again else { return lost(error) };
+            let Some(own) = waits.next().filter(|_| self.may_heal(&error, tries, began_at)) else { return lost(error) };
+            if let Some(wait) = asked_for.filter(|wait| *wait > RETRY_AFTER_MAX) {
+                let (wait_seconds, limit_seconds) = (wait.as_secs(), RETRY_AFTER_MAX.as_secs());
+                return lost(FetchError::RateLimited { wait_seconds, limit_seconds });
             }
+            ask.budget.count_retry();
+            // A wait of nothing is no wait to keep, and no try comes sooner than the pace of the host allows.
+            tokio::time::sleep(asked_for.filter(|wait| !wait.is_zero()).unwrap_or(own).max(pause)).await;
         }
     }
 
-    async fn try_once(&self, ask: &Ask<'_>, tries: usize) -> Result<Got, Trouble> {
-        let Ask { request, .. } = ask;
-        let response = self.request(ask).send().await.map_err(|error| trouble(ask, error))?;
-        let status = response.status();
-        if status == StatusCode::NOT_MODIFIED {
-            return Ok(Got::Unchanged);
-        }
-        if !status.is_success() {
-            let error = FetchError::HttpStatus { page: request.name.clone(), status: status.as_u16(), tries };
-            if status == StatusCode::NOT_FOUND && request.may_be_missing {
-                return Err(Trouble::Lasting(FetchError::NotThere { page: request.name.clone() }));
+    async fn try_once(&self, ask: &Ask<'_>) -> Result<Got, Trouble> {
+        let mut url = ask.key.filter(|_| ask.request.with_key).map_or_else(|| ask.url.clone(), |key| key.on_url(ask.url));
+        for _ in 0..=REDIRECTS_MAX {
+            ask.budget.spend_request().map_err(Trouble::lasting)?;
+            let response = self.request(ask, &url).send().await.map_err(|error| self.trouble(ask, error))?;
+            self.patience.connected();
+            match response.status() {
+                StatusCode::MOVED_PERMANENTLY
+                | StatusCode::FOUND
+                | StatusCode::SEE_OTHER
+                | StatusCode::TEMPORARY_REDIRECT
+                | StatusCode::PERMANENT_REDIRECT => url = self.redirected(ask, &url, &response).await?,
+                StatusCode::NOT_MODIFIED => return Ok(Got::Unchanged),
+                // Any other kind of success is a part of the page, or none of it.
+                StatusCode::OK => return self.take(ask, response).await,
+                status => return Err(refused(ask, status, &response)),
             }
-            return Err(if may_pass(status) {
-                Trouble::Passing(error, retry_after(response.headers(), SystemTime::now()))
-            } else {
-                Trouble::Lasting(error)
-            });
         }
+        let reason = format!("it is redirected more than {REDIRECTS_MAX} times");
+        Err(Trouble::lasting(FetchError::LedAstray { reason }))
+    }
+
+    /// Where a redirect leads, if it stays where it was asked: a price list that moved is a change for a person to see.
+    async fn redirected(&self, ask: &Ask<'_>, from: &Url, response: &Response) -> Result<Url, Trouble> {
+        let astray = |reason: String| Trouble::lasting(FetchError::LedAstray { reason });
+        let status = response.status().as_u16();
+        let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
+        let Some(to) = to else { return Err(astray(format!("it answered {status} and not where to"))) };
+        if !hosts::is_at_home(from, &to) {
+            // The rest of the address may repeat the key.
+            let origin = to.origin().ascii_serialization();
+            let what = if hosts::is_private(&to) && !hosts::is_private(from) { "a private address" } else { "another host" };
+            return Err(astray(format!("it is redirected to {what}: {origin}")));
+        }
+        if ask.request.method == Method::Post && [301, 302, 303].contains(&status) {
+            return Err(astray(format!("it was asked for with a body and answered {status}, which would drop the body")));
+        }
+        self.may_read(&to, ask.budget).await.map_err(|lost| Trouble::lasting(lost.error))?;
+        Ok(to)
+    }
+
+    async fn take(&self, ask: &Ask<'_>, response: Response) -> Result<Got, Trouble> {
+        let (status, asked_for) = (response.status(), retry_after(response.headers(), SystemTime::now()));
         let validators = Validators::of(response.headers());
-        let taken = body(ask, response).await?;
-        let answer = Answer {
+        let taken = answer::body(ask, response, |error| self.trouble(ask, error)).await?;
+        if ask.key.is_some_and(|key| key.is_in(&taken.body) || validators.hold(key)) {
+            return Err(Trouble::lasting(FetchError::EchoesKey));
+        }
+        let request = ask.request;
+        let blocked = if taken.whole.is_none() { wall(&taken.body) } else { None };
+        let answer = Box::new(Answer {
             page: request.name.clone(),
             scope: request.scope.clone(),
             url: request.url.clone(),
@@ -318,131 +255,74 @@ impl Client {
             observed_at: Utc::now(),
             body: taken.body,
             whole: taken.whole,
-        };
-        Ok(Got::Answer(Box::new(answer), validators))
+        });
+        match blocked {
+            None => Ok(Got::Answer(answer, validators)),
+            Some((what, words)) => {
+                let error = FetchError::TurnedAway { what, words, sha256: sha256(&answer.body) };
+                Err(Trouble { error, again: Again::After(asked_for), answer: Some(answer) })
+            }
+        }
     }
 
-    fn request(&self, ask: &Ask<'_>) -> RequestBuilder {
-        let Ask { request, url, validators, key, .. } = ask;
-        let url = key.as_ref().map_or_else(|| (*url).clone(), |key| key.on_url(url));
+    fn request(&self, ask: &Ask<'_>, url: &Url) -> reqwest::RequestBuilder {
+        let request = ask.request;
         let mut http = match request.method {
-            Method::Get => self.http.get(url),
+            Method::Get => self.http.get(url.clone()),
             Method::Post => self
                 .http
-                .post(url)
+                .post(url.clone())
                 .header("Content-Type", "application/json; charset=UTF-8")
                 .body(request.body.as_ref().map_or_else(String::new, String::clone)),
         };
-        if let Some(validators) = validators {
+        if let Some(validators) = ask.validators {
             http = validators.on_request(http);
         }
-        match key {
+        match ask.key.filter(|_| request.with_key) {
             Some(key) => key.on_request(http),
             None => http,
         }
     }
-}
 
-/// The body, counted after inflating, so that a small answer cannot grow without end. Hashed and sieved on another thread,
-/// so that a bulk file takes no longer than inflating it.
-async fn body(ask: &Ask<'_>, mut response: Response) -> Result<Taken, Trouble> {
-    let limits = &ask.scraper.manifest().fetch;
-    let too_large = |mib| Trouble::Lasting(FetchError::TooLarge { page: ask.request.name.clone(), mib });
-    if response.content_length().is_some_and(|announced| announced > limits.max_body_mib * 1_024 * 1_024) {
-        return Err(too_large(limits.max_body_mib));
+    fn trouble(&self, ask: &Ask<'_>, error: reqwest::Error) -> Trouble {
+        // The address may hold the key, and the reason is told.
+        let error = error.without_url();
+        let reason = innermost(&error);
+        Trouble::passing(if error.is_connect() {
+            not_connected(ask.url, reason)
+        } else if error.is_timeout() {
+            FetchError::Silent { seconds: self.silence_max.as_secs() }
+        } else {
+            FetchError::BrokenOff { reason }
+        })
     }
-    let mut intake = Intake::new(ask.scraper, limits);
-    let (chunks, mut arriving) = tokio::sync::mpsc::channel::<Vec<u8>>(CHUNKS_WAITING_MAX);
-    let worker = tokio::task::spawn_blocking(move || {
-        while let Some(chunk) = arriving.blocking_recv() {
-            intake.push(chunk.into())?;
-        }
-        intake.finish()
-    });
-    let mut waiting = Vec::with_capacity(2 * CHUNK_BYTES);
-    while let Some(part) = response.chunk().await.map_err(|error| trouble(ask, error))? {
-        waiting.extend_from_slice(&part);
-        // The worker goes away early only when it has refused the page.
-        if waiting.len() >= CHUNK_BYTES
-            && chunks.send(std::mem::replace(&mut waiting, Vec::with_capacity(2 * CHUNK_BYTES))).await.is_err()
-        {
-            break;
-        }
-    }
-    // As above.
-    let _ = chunks.send(waiting).await;
-    drop(chunks);
-    match worker.await.expect("the worker does not panic") {
-        Ok(taken) => Ok(taken),
-        Err(IntakeError::TooLarge { mib }) => Err(too_large(mib)),
-        Err(error @ IntakeError::LineTooLong) => {
-            Err(Trouble::Lasting(FetchError::BrokenOff { page: ask.request.name.clone(), reason: error.to_string() }))
-        }
-    }
-}
-
-fn trouble(ask: &Ask<'_>, error: reqwest::Error) -> Trouble {
-    // The address may hold the key, and the reason is told.
-    let error = error.without_url();
-    let reason = innermost(&error);
-    let reason = ask.key.as_ref().map_or(reason.clone(), |key| key.redact(&reason));
-    if error.is_redirect() {
-        return Trouble::Lasting(FetchError::LedAstray { page: ask.request.name.clone(), reason });
-    }
-    if error.is_connect() {
-        return Trouble::Passing(not_connected(ask.url, reason), None);
-    }
-    Trouble::Passing(FetchError::BrokenOff { page: ask.request.name.clone(), reason }, None)
 }
 
 /// One page to ask for, with all that belongs to it.
-struct Ask<'a> {
-    scraper: &'static dyn Scraper,
-    request: &'a PageRequest,
-    url: &'a Url,
-    validators: Option<&'a Validators>,
-    key: Option<Key>,
+pub(super) struct Ask<'a> {
+    pub(super) scraper: &'static dyn Scraper,
+    pub(super) request: &'a PageRequest,
+    pub(super) url: &'a Url,
+    pub(super) validators: Option<&'a Validators>,
+    /// The provider's key, whether it is sent along or not: no answer may repeat it.
+    pub(super) key: Option<&'a Key>,
+    pub(super) budget: &'a Budget,
 }
 
-/// What a server said.
-#[derive(Debug)]
-pub enum Got {
-    /// The bytes that it sent, and what it needs to see whether they changed.
-    Answer(Box<Answer>, Validators),
-    /// The bytes of the last answer are still right.
-    Unchanged,
+/// An answer that is no whole page.
+fn refused(ask: &Ask<'_>, status: StatusCode, response: &Response) -> Trouble {
+    if status == StatusCode::NOT_FOUND && ask.request.may_be_missing {
+        return Trouble::lasting(FetchError::NotThere);
+    }
+    let error = FetchError::HttpStatus { status: status.as_u16() };
+    let again = if may_pass(status) { Again::After(retry_after(response.headers(), SystemTime::now())) } else { Again::Never };
+    Trouble { error, again, answer: None }
 }
 
-/// What a server needs to see whether its answer changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Validators {
-    /// `ETag`, as sent.
-    pub etag: Option<String>,
-    /// `Last-Modified`, as sent.
-    pub last_modified: Option<String>,
-}
-
-impl Validators {
-    fn of(headers: &HeaderMap) -> Self {
-        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
-        Self { etag: text(ETAG), last_modified: text(LAST_MODIFIED) }
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.etag.is_none() && self.last_modified.is_none()
-    }
-
-    fn on_request(&self, mut request: RequestBuilder) -> RequestBuilder {
-        if let Some(etag) = &self.etag {
-            request = request.header(IF_NONE_MATCH, etag);
-        }
-        if let Some(date) = &self.last_modified {
-            request = request.header(IF_MODIFIED_SINCE, date);
-        }
-        request
-    }
+/// Whether a status may heal: overload, faults of the server, and a 404 of a file that an index has just named.
+fn may_pass(status: StatusCode) -> bool {
+    status.is_server_error()
+        || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT, StatusCode::NOT_FOUND].contains(&status)
 }
 
 /// The error for a host that cannot be reached.
@@ -462,39 +342,4 @@ pub(super) fn innermost(error: &dyn std::error::Error) -> String {
 fn user_agent(contact: Option<&str>) -> String {
     let contact = contact.map_or_else(String::new, |contact| format!("; contact: {contact}"));
     format!("gpuledger/{} (reads published GPU prices once a night{contact})", env!("CARGO_PKG_VERSION"))
-}
-
-/// Whether a status may heal: overload, faults of the server, and a 404 of a file that an index has just named.
-fn may_pass(status: StatusCode) -> bool {
-    status.is_server_error()
-        || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT, StatusCode::NOT_FOUND].contains(&status)
-}
-
-/// The wait a server asks for, in seconds or until a date. `None` when it asks for none, or in no known form.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let until = httpdate::parse_http_date(text).ok()?;
-    Some(until.duration_since(now).unwrap_or(Duration::ZERO))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retry_after_is_read_in_seconds_and_as_a_date() {
-        let now = httpdate::parse_http_date("Wed, 14 Jan 2026 02:04:30 GMT").expect("a date");
-        let wait = |text: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, text.parse().expect("a header"));
-            retry_after(&headers, now)
-        };
-        assert_eq!(wait("7"), Some(Duration::from_secs(7)));
-        assert_eq!(wait("Wed, 14 Jan 2026 02:05:00 GMT"), Some(Duration::from_secs(30)));
-        assert_eq!(wait("Wed, 14 Jan 2026 02:00:00 GMT"), Some(Duration::ZERO));
-        assert_eq!(wait("soon"), None);
-    }
 }

@@ -1,27 +1,40 @@
 //! The only room with a network.
 //!
 //! In: the pages a provider starts with and where they lead. Out: answers, untouched, and a failure for each page that
-//! could not be had. Never parses for prices, never goes to a host the manifest or a page of that host does not name, and
-//! never lets one provider's trouble reach another.
+//! could not be had. Never parses for prices, never asks a host that the manifest does not name, never takes more of a
+//! night than the manifest gives, and never lets one provider's trouble reach another.
 
+mod answer;
+mod budget;
 mod client;
+mod error;
+mod hosts;
 mod key;
+mod patience;
 mod robots;
+mod room;
+mod trail;
+mod wall;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use chrono::Utc;
-use gpuledger_scrapers::contract::{Method, Page, PageRequest, SCOPE_INDEX, Scraper};
+use gpuledger_scrapers::contract::{PageRequest, SCOPE_INDEX, Scraper};
 use tokio::sync::Mutex;
-use url::Url;
 
-use crate::archive::{Archive, ArchiveError, LastAnswer, Receipt};
+use crate::archive::Archive;
 use crate::gather::{Delivery, Failure, Input};
-use client::Got;
-pub use client::{Client, FetchError, Validators};
+use crate::print::harmless;
+pub use answer::Validators;
+pub use budget::Traffic;
+pub use client::Client;
+pub use error::FetchError;
+use error::Lost;
+pub use hosts::Hosts;
 pub use key::Key;
+use room::Room;
+use trail::{Asked, Step, Trail};
 
 /// Hosts' turns: one request at a time to a host, and not before its pause is over.
 #[derive(Debug, Default, Clone)]
@@ -49,9 +62,9 @@ pub async fn fetch_provider(
     scraper: &'static dyn Scraper,
     progress: Progress<'_>,
 ) -> Delivery {
-    let manifest = scraper.manifest();
-    let key = Key::of(manifest);
-    fetch_pages(client, turns, archive, scraper, manifest.start(key.is_some()), progress).await
+    // A key that cannot be sent costs the pages that need it; `fetch_pages` says so.
+    let has_key = Key::of(scraper.manifest()).map_or(true, |key| key.is_some());
+    fetch_pages(client, turns, archive, scraper, scraper.manifest().start(has_key), progress).await
 }
 
 /// Fetches given pages of a provider and those they lead to.
@@ -64,199 +77,130 @@ pub async fn fetch_pages(
     progress: Progress<'_>,
 ) -> Delivery {
     let started = Instant::now();
-    let manifest = scraper.manifest();
-    let mut delivery = Delivery { scraper, input: Input::Live, pages: Vec::new(), failures: Vec::new(), seconds: 0.0 };
-    let mut waiting: VecDeque<(PageRequest, Option<Asked>)> = start.into_iter().map(|request| (request, None)).collect();
-    let mut trail = Trail::default();
-    let mut lost_scopes: HashSet<String> = HashSet::new();
-    let mut bytes = 0;
-    let mut unreachable: HashMap<String, (&str, String)> = HashMap::new();
-    let mut scope_roots: BTreeMap<String, HashSet<Asked>> = BTreeMap::new();
-    let mut lost_roots: HashSet<Asked> = HashSet::new();
-    while let Some((request, from)) = waiting.pop_front() {
-        // A scope that lost a page is absent tonight, so its other pages need not be asked for. Index pages do not stand for
-        // each other: each leads to scopes of its own.
-        if request.scope != SCOPE_INDEX && lost_scopes.contains(&request.scope) {
-            continue;
-        }
-        let mut lose = |code: &str, reason: String| {
-            lost_scopes.insert(request.scope.clone());
-            delivery.failures.push(Failure { scope: request.scope.clone(), code: code.to_owned(), reason, is_skip: false });
-        };
-        // A host that cannot be reached at all is not tried again for each of its scopes.
-        if let Some((code, reason)) = host_of(&request).and_then(|host| unreachable.get(&host)) {
-            lose(code, reason.clone());
-            continue;
-        }
-        let asked: Asked = (request.url.clone(), request.body.clone());
-        match trail.step(&asked, from, &request.scope) {
-            Step::New => {}
-            Step::Done => continue,
-            Step::Back => {
-                let reason = format!("page `{}` leads back to a page that was asked for already: {}", request.name, request.url);
-                lose("link_loop", reason);
+    let known = Key::of(scraper.manifest());
+    let key = known.as_ref().ok().and_then(Option::as_ref);
+    let mut walk = Walk { delivery: Delivery::of(scraper, Input::Live), lost_scopes: HashSet::new(), key };
+    match &known {
+        Ok(_) => walk.go(Room::new(client, turns, archive, scraper, key), start, progress).await,
+        // Such a key is no better the second time, so nothing is asked for.
+        Err(error) => start.iter().for_each(|page| walk.lose(page, &Loss::of(page, Lost::untried(error.clone())))),
+    }
+    Delivery { seconds: started.elapsed().as_secs_f64(), ..walk.delivery }
+}
+
+/// Why a scope is lost.
+struct Loss {
+    code: &'static str,
+    reason: String,
+    is_skip: bool,
+}
+
+impl Loss {
+    fn of(request: &PageRequest, lost: Lost) -> Self {
+        let is_skip = lost.error == FetchError::NotThere;
+        Self { code: lost.error.code(), reason: lost.told(&request.name), is_skip }
+    }
+
+    fn new(code: &'static str, reason: String) -> Self {
+        Self { code, reason, is_skip: false }
+    }
+}
+
+/// The walk from a provider's start pages to all they lead to.
+struct Walk<'a> {
+    delivery: Delivery,
+    lost_scopes: HashSet<String>,
+    key: Option<&'a Key>,
+}
+
+impl Walk<'_> {
+    async fn go(&mut self, mut room: Room<'_>, start: Vec<PageRequest>, progress: Progress<'_>) {
+        let scraper = self.delivery.scraper;
+        let mut waiting: VecDeque<(PageRequest, Option<Asked>)> = start.into_iter().map(|request| (request, None)).collect();
+        let mut trail = Trail::default();
+        let mut scope_roots: BTreeMap<String, HashSet<Asked>> = BTreeMap::new();
+        let mut lost_roots: HashSet<Asked> = HashSet::new();
+        while let Some((request, from)) = waiting.pop_front() {
+            // A scope that lost a page is absent tonight, so its other pages need not be asked for. Index pages do not stand
+            // for each other: each leads to scopes of its own.
+            if request.scope != SCOPE_INDEX && self.lost_scopes.contains(&request.scope) {
                 continue;
             }
-            Step::OfAnotherScope(scope) => {
-                let reason = format!("page `{}` is a page of scope `{scope}` as well: {}", request.name, request.url);
-                lose("page_of_two_scopes", reason);
-                continue;
-            }
-        }
-        if trail.len() > manifest.fetch.max_pages {
-            lose("too_many_pages", format!("more than the {} pages that the manifest allows", manifest.fetch.max_pages));
-            continue;
-        }
-        match fetch_page(client, turns, archive, scraper, &request).await {
-            Ok((receipt, page)) => {
-                bytes += receipt.bytes;
-                match scraper.follow(&page) {
-                    Ok(more) => waiting.extend(more.into_iter().map(|request| (request, Some(asked.clone())))),
-                    Err(error) => lose(error.code(), error.to_string()),
-                }
-                scope_roots.entry(request.scope.clone()).or_default().insert(trail.root(&asked));
-                delivery.pages.push(receipt);
-            }
-            Err(error) => {
-                if let FetchError::NotConnected { host, .. } | FetchError::RobotsBroken { host, .. } = &error {
-                    unreachable.insert(host.clone(), (error.code(), error.to_string()));
-                }
-                lose(error.code(), error.to_string());
-                if matches!(error, FetchError::NotThere { .. })
-                    && let Some(failure) = delivery.failures.last_mut()
-                {
-                    failure.is_skip = true;
+            let asked: Asked = (request.url.clone(), request.body.clone());
+            let root = from.as_ref().map_or_else(|| asked.clone(), |from| trail.root(from));
+            let lost = match may_ask(&mut trail, &asked, from.as_ref(), &request, scraper.manifest().fetch.max_pages) {
+                Ok(false) => continue,
+                Err(loss) => Some(loss),
+                Ok(true) => match room.page(&request).await {
+                    Ok((receipt, page)) => {
+                        scope_roots.entry(request.scope.clone()).or_default().insert(root.clone());
+                        self.delivery.pages.push(receipt);
+                        match scraper.follow(&page) {
+                            Ok(more) => {
+                                waiting.extend(more.into_iter().map(|request| (request, Some(asked.clone()))));
+                                None
+                            }
+                            Err(error) => Some(Loss::new(error.code(), error.to_string())),
+                        }
+                    }
+                    Err((lost, kept)) => {
+                        self.delivery.turned_away.extend(kept);
+                        Some(Loss::of(&request, lost))
+                    }
+                },
+            };
+            if let Some(loss) = lost {
+                self.lose(&request, &loss);
+                if request.scope == SCOPE_INDEX {
+                    lost_roots.insert(root);
                 }
             }
+            self.delivery.traffic = room.spent();
+            let done = self.delivery.pages.len() + self.delivery.failures.len();
+            progress(done, trail.len() + waiting.len(), self.delivery.traffic.bytes);
         }
-        if request.scope == SCOPE_INDEX && lost_scopes.remove(SCOPE_INDEX) {
-            lost_roots.insert(trail.root(&asked));
-        }
-        progress(delivery.pages.len() + delivery.failures.len(), trail.len() + waiting.len(), bytes);
-    }
-    // An index page that was lost may have led to more pages of the scopes that its start page leads to.
-    for (scope, roots) in scope_roots {
-        if scope != SCOPE_INDEX && !lost_scopes.contains(&scope) && !roots.is_disjoint(&lost_roots) {
-            let reason = "an index page was lost, so nobody knows whether the scope has all its pages".to_owned();
-            delivery.failures.push(Failure { scope, code: "index_missing".to_owned(), reason, is_skip: false });
-        }
-    }
-    delivery.seconds = started.elapsed().as_secs_f64();
-    delivery
-}
-
-/// What makes two requests the same: the address and what is sent along.
-type Asked = (String, Option<String>);
-
-/// What was asked for so far: from which page, and for which scope.
-#[derive(Default)]
-struct Trail(HashMap<Asked, (Option<Asked>, String)>);
-
-/// What a request is in the trail.
-enum Step {
-    /// Not asked for yet.
-    New,
-    /// Asked for already, from a page beside the way here.
-    Done,
-    /// On the way here already: a loop.
-    Back,
-    /// Asked for already, for another scope.
-    OfAnotherScope(String),
-}
-
-impl Trail {
-    fn step(&mut self, asked: &Asked, from: Option<Asked>, scope: &str) -> Step {
-        let Some((_, of)) = self.0.get(asked) else {
-            self.0.insert(asked.clone(), (from, scope.to_owned()));
-            return Step::New;
-        };
-        let of = of.clone();
-        let mut before = from.as_ref();
-        while let Some(page) = before {
-            if page == asked {
-                return Step::Back;
+        // An index page that was lost may have led to more pages of the scopes that its start page leads to.
+        for (scope, roots) in scope_roots {
+            if scope != SCOPE_INDEX && !self.lost_scopes.contains(&scope) && !roots.is_disjoint(&lost_roots) {
+                let reason = "an index page was lost, so nobody knows whether the scope has all its pages".to_owned();
+                self.delivery.failures.push(Failure { scope, code: "index_missing".to_owned(), reason, is_skip: false });
             }
-            before = self.0.get(page).and_then(|(from, _)| from.as_ref());
         }
-        if of == scope { Step::Done } else { Step::OfAnotherScope(of) }
     }
 
-    /// The start page that leads to a page.
-    fn root(&self, asked: &Asked) -> Asked {
-        let mut page = asked;
-        while let Some((Some(from), _)) = self.0.get(page) {
-            page = from;
-        }
-        page.clone()
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
+    fn lose(&mut self, request: &PageRequest, loss: &Loss) {
+        let Loss { code, reason, is_skip } = loss;
+        // What a server wrote is told, and it may have written the key or what upsets a terminal.
+        let reason = self.key.map_or_else(|| reason.clone(), |key| key.redact(reason));
+        let (scope, reason) = (request.scope.clone(), harmless(&reason).into_owned());
+        self.lost_scopes.insert(scope.clone());
+        self.delivery.failures.push(Failure { scope, code: (*code).to_owned(), reason, is_skip: *is_skip });
     }
 }
 
-fn host_of(request: &PageRequest) -> Option<String> {
-    Url::parse(&request.url).ok()?.host_str().map(str::to_owned)
-}
-
-async fn fetch_page(
-    client: &Client,
-    turns: &Turns,
-    archive: &Archive,
-    scraper: &'static dyn Scraper,
+/// Whether a page is to be asked for, or was already.
+fn may_ask(
+    trail: &mut Trail,
+    asked: &Asked,
+    from: Option<&Asked>,
     request: &PageRequest,
-) -> Result<(Receipt, Page), FetchError> {
-    let not_archived = |error: ArchiveError| FetchError::NotArchived { page: request.name.clone(), reason: error.to_string() };
-    // What depends on a body or on a key is not the same to everybody who asks for the address.
-    let is_plain = request.body.is_none() && !request.with_key;
-    let last = if is_plain { archive.recall(&request.url).filter(|(last, _)| is_sieved_alike(scraper, last)) } else { None };
-    let last = match last {
-        Some((last, body)) if request.is_immutable => return Ok(again(&last, body, request)),
-        last => last,
-    };
-    let limits = &scraper.manifest().fetch;
-    let url = Url::parse(&request.url)
-        .map_err(|error| FetchError::BadAddress { url: request.url.clone(), reason: error.to_string() })?;
-    let host = url.host_str().ok_or_else(|| FetchError::BadAddress { url: request.url.clone(), reason: "no host".to_owned() })?;
-    let turn = turns.of(host).await;
-    let mut asked_at = turn.lock().await;
-    client.may_read(&url).await?;
-    if let Some(asked_at) = *asked_at {
-        let pause = Duration::from_millis(limits.min_interval_ms);
-        tokio::time::sleep(pause.saturating_sub(asked_at.elapsed())).await;
-    }
-    let validators = last.as_ref().map(|(last, _)| &last.validators);
-    let answer = client.get(scraper, request, &url, validators).await;
-    *asked_at = Some(Instant::now());
-    drop(asked_at);
-    match (answer?, last) {
-        (Got::Unchanged, Some((last, body))) if !last.validators.is_empty() => Ok(again(&last, body, request)),
-        (Got::Unchanged, _) => Err(FetchError::HttpStatus { page: request.name.clone(), status: 304, tries: 1 }),
-        (Got::Answer(answer, validators), _) => {
-            let (receipt, page) = archive.keep(*answer).map_err(not_archived)?;
-            if is_plain && (request.is_immutable || !validators.is_empty()) {
-                archive.remember(&LastAnswer { receipt: receipt.clone(), validators }).map_err(not_archived)?;
-            }
-            Ok((receipt, page))
+    pages_max: usize,
+) -> Result<bool, Loss> {
+    let of_page = |what: String| format!("page `{}` {what}: {}", request.name, request.url);
+    match trail.step(asked, from, request) {
+        Step::New if trail.len() > pages_max => {
+            let reason = format!(
+                "page `{}` is one more than the {pages_max} pages that the manifest allows; if the provider has grown, raise \
+                 `max_pages` in the manifest",
+                request.name
+            );
+            Err(Loss::new("too_many_pages", reason))
+        }
+        Step::New => Ok(true),
+        Step::Done => Ok(false),
+        Step::Back => Err(Loss::new("link_loop", of_page("leads back to a page that was asked for already".to_owned()))),
+        Step::OfAnotherScope(scope) => {
+            Err(Loss::new("page_of_two_scopes", of_page(format!("is a page of scope `{scope}` as well"))))
         }
     }
-}
-
-/// An archived answer that is still that of its address.
-fn again(last: &LastAnswer, body: Vec<u8>, request: &PageRequest) -> (Receipt, Page) {
-    let receipt = Receipt {
-        page: request.name.clone(),
-        scope: request.scope.clone(),
-        observed_at: Utc::now(),
-        unchanged_since: Some(last.receipt.unchanged_since.unwrap_or(last.receipt.observed_at)),
-        ..last.receipt.clone()
-    };
-    let page = receipt.page_of(body);
-    (receipt, page)
-}
-
-/// Whether an archived answer went through the sieve that its page would go through today.
-fn is_sieved_alike(scraper: &dyn Scraper, last: &LastAnswer) -> bool {
-    last.receipt.method == Method::Get
-        && last.receipt.whole.as_ref().is_none_or(|whole| scraper.sieves().contains(&whole.sieve.as_str()))
 }
