@@ -156,21 +156,31 @@ impl MachineType {
     }
 }
 
-/// A count as written: `8` or `1/6`. `None` when it is neither, or zero.
+/// More cards than any machine has.
+const CARDS_MAX: u32 = 10_000;
+
+/// A count as written: `8` or `1/6`. `None` when it is neither, zero, or more than any machine has.
 #[must_use]
 pub fn count(text: &str) -> Option<Ratio<u32>> {
     let (top, bottom) = text.split_once('/').unwrap_or((text, "1"));
     let (top, bottom) = (top.trim().parse().ok()?, bottom.trim().parse().ok()?);
-    if top == 0 || bottom == 0 { None } else { Some(Ratio::new(top, bottom)) }
+    if top == 0 || bottom == 0 { None } else { believed(Ratio::new(top, bottom)) }
 }
 
-/// An exact decimal as a count: 0.25 is 1/4. `None` for zero, for less, and for what is no count.
+/// A count that a machine may have.
+#[must_use]
+pub fn believed(count: Ratio<u32>) -> Option<Ratio<u32>> {
+    Some(count).filter(|count| count.to_integer() <= CARDS_MAX)
+}
+
+/// An exact decimal as a count: 0.25 is 1/4. `None` for zero, for less, for more than any machine has, and for what is no
+/// count.
 #[must_use]
 pub fn count_of(amount: Decimal) -> Option<Ratio<u32>> {
     let amount = amount.normalize();
     let top = u32::try_from(amount.mantissa()).ok()?;
     let bottom = 10_u32.checked_pow(amount.scale())?;
-    if top == 0 { None } else { Some(Ratio::new(top, bottom)) }
+    if top == 0 { None } else { believed(Ratio::new(top, bottom)) }
 }
 
 fn key(name: &str) -> String {
@@ -186,7 +196,7 @@ mod tests {
         assert_eq!(count("8"), Some(Ratio::new(8, 1)));
         assert_eq!(count("1/8"), Some(Ratio::new(1, 8)));
         assert_eq!(count_of(Decimal::new(25, 2)), Some(Ratio::new(1, 4)));
-        for text in ["", "0", "1/0", "x", "-1", "0.5"] {
+        for text in ["", "0", "1/0", "x", "-1", "0.5", "4294967295", "10001", "4294967296"] {
             assert_eq!(count(text), None, "{text}");
         }
         assert_eq!(count_of(Decimal::ZERO), None);

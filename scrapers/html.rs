@@ -1,6 +1,11 @@
 //! HTML reads that demand a count. Only what a person sees is read: no scripts, attributes or struck-out prices.
+//!
+//! HTML has no wrong pages, so any bytes make a tree, and a few hostile ones make a tree that is deeper than a stack or larger
+//! than the memory. Such a page is refused while its tree grows.
 
-use scraper::{ElementRef, Html, Node, Selector};
+use html5ever::driver;
+use html5ever::tendril::{StrTendril, TendrilSink as _};
+use scraper::{ElementRef, Html, HtmlTreeSink, Node, Selector};
 
 use crate::contract::{Page, ScrapeError};
 
@@ -17,7 +22,84 @@ pub fn document(page: &Page) -> Result<Html, ScrapeError> {
             found: crate::json::start_of(text),
         });
     }
-    Ok(Html::parse_document(text))
+    grown(text).map_err(|reason| ScrapeError::WrongFormat {
+        page: page.name.clone(),
+        expected: "HTML of a price list".to_owned(),
+        found: reason.to_owned(),
+    })
+}
+
+/// Markup that stands within a page, such as a cell in JSON; `None` where it nests deeper than any page does.
+#[must_use]
+pub fn fragment(markup: &str) -> Option<Html> {
+    // The parser of a document makes the same elements of what a cell holds, around them a body that adds no text.
+    grown(markup).ok()
+}
+
+/// Deepest element that is believed. Browsers stop at 512; price lists have 60 at most.
+const DEPTH_MAX: usize = 256;
+
+/// Most elements and texts that are believed: a page of 32 MiB has fewer, and they fill the memory.
+const NODES_MAX: usize = 2_000_000;
+
+/// Most words within one tag. The parser compares each attribute with all before it.
+const TAG_WORDS_MAX: usize = 1_000;
+
+/// Bytes after which the tree is looked at. Elements deeper than allowed are at most a third as many.
+const PIECE_BYTES: usize = 4_096;
+
+/// The tree of a text, or why it is not grown to its end.
+fn grown(text: &str) -> Result<Html, &'static str> {
+    if has_endless_tag(text) {
+        return Err("a tag of more words than any tag has");
+    }
+    let mut parser = driver::parse_document(HtmlTreeSink::new(Html::new_document()), driver::ParseOpts::default());
+    let (mut rest, mut looked_at) = (text, 0);
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        parser.process(StrTendril::from_slice(piece));
+        rest = after;
+        let html = parser.tokenizer.sink.sink.0.borrow();
+        check_nodes(&html, looked_at)?;
+        looked_at = html.tree.nodes().len();
+    }
+    let html = parser.finish();
+    // Elements that were looked at may have been moved into others since.
+    check_nodes(&html, 0)?;
+    Ok(html)
+}
+
+fn check_nodes(html: &Html, from: usize) -> Result<(), &'static str> {
+    if html.tree.nodes().len() > NODES_MAX {
+        return Err("more elements than any page has");
+    }
+    match html.tree.nodes().skip(from).any(|node| node.ancestors().nth(DEPTH_MAX).is_some()) {
+        true => Err("elements nested deeper than in any page"),
+        false => Ok(()),
+    }
+}
+
+/// Whether a tag goes on for longer than any tag does.
+fn has_endless_tag(text: &str) -> bool {
+    let (mut words, mut is_tag, mut was_blank, mut quote) = (0, false, false, None);
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match (quote, byte) {
+            _ if !is_tag => {
+                (is_tag, words) = (*byte == b'<' && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic), 0);
+                continue;
+            }
+            (Some(open), _) => quote = if *byte == open { None } else { quote },
+            (None, b'>') => is_tag = false,
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (None, _) => words += usize::from(was_blank && !byte.is_ascii_whitespace()),
+        }
+        was_blank = quote.is_none() && (byte.is_ascii_whitespace() || matches!(byte, b'/' | b'"' | b'\''));
+        if words > TAG_WORDS_MAX {
+            return true;
+        }
+    }
+    false
 }
 
 /// A selector that is part of the program.
@@ -67,13 +149,28 @@ pub fn visible_text(element: ElementRef<'_>) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn collect(element: ElementRef<'_>, words: &mut String) {
+/// Whether a person sees any text of the element. Stops at the first, where [`visible_text`] would copy all of a page.
+#[must_use]
+pub fn has_visible_text(element: ElementRef<'_>) -> bool {
+    !is_unseen(element)
+        && element.children().any(|child| match child.value() {
+            Node::Text(text) => !text.trim().is_empty(),
+            Node::Element(_) => ElementRef::wrap(child).is_some_and(has_visible_text),
+            _ => false,
+        })
+}
+
+fn is_unseen(element: ElementRef<'_>) -> bool {
     const UNSEEN: [&str; 7] = ["script", "style", "template", "noscript", "s", "del", "strike"];
     let value = element.value();
     let is_hidden = value.attr("hidden").is_some()
         || value.attr("aria-hidden") == Some("true")
         || value.attr("style").is_some_and(|style| style.replace(' ', "").contains("display:none"));
-    if is_hidden || UNSEEN.contains(&value.name()) {
+    is_hidden || UNSEEN.contains(&value.name())
+}
+
+fn collect(element: ElementRef<'_>, words: &mut String) {
+    if is_unseen(element) {
         return;
     }
     for child in element.children() {
@@ -101,5 +198,50 @@ mod tests {
         );
         let cell = html.select(&selector("td")).next().expect("the cell");
         assert_eq!(visible_text(cell), "$2.99");
+        assert!(has_visible_text(cell));
+        let hidden = fragment("<div><p hidden>$1</p><s>$2</s> <!-- $3 --></div>").expect("it is shallow");
+        assert!(!has_visible_text(hidden.root_element()) && visible_text(hidden.root_element()).is_empty());
+    }
+
+    fn refusal(html: &str) -> String {
+        let page = Page {
+            name: "p".to_owned(),
+            scope: "all".to_owned(),
+            url: "p.html".to_owned(),
+            observed_at: std::time::UNIX_EPOCH.into(),
+            sha256: String::new(),
+            body: html.as_bytes().to_vec(),
+        };
+        document(&page).map_or_else(|error| error.to_string(), |_| "it was read".to_owned())
+    }
+
+    #[test]
+    fn a_tree_deeper_than_the_stack_or_larger_than_the_memory_is_refused_while_it_grows() {
+        assert!(refusal(&"<div>".repeat(100_000)).contains("nested deeper"));
+        assert!(refusal(&"<b><i>x".repeat(50_000)).contains("nested deeper"));
+        // Every piece ends in a comment that stands outside of everything.
+        let piece = format!("{}</body><!---->", "<div>".repeat(816));
+        assert!(refusal(&piece.repeat(100)).contains("nested deeper"));
+        // Each paragraph opens again what the ones before it left open.
+        let open: String = (0..20_000).map(|number| format!("<p><b id={number}>x</p>")).collect();
+        assert!(refusal(&open).contains("nested deeper"));
+        let open: String = (0..250).map(|number| format!("<b id={number}>")).collect();
+        assert!(refusal(&format!("{open}{}", "</div><p>x".repeat(20_000))).contains("more elements"));
+        let attributes: String = (0..100_000).map(|number| format!(" a{number}")).collect();
+        assert!(refusal(&format!("<p{attributes}>")).contains("more words"));
+        assert!(refusal(&format!("<p{}>", attributes.replace(' ', "/"))).contains("more words"));
+        assert!(refusal(&format!("<p{}>", "a='".repeat(100_000))).contains("was read"), "one word after another in quotes");
+        assert_eq!(fragment(&"<div>".repeat(1_000)).map(|_| ()), None);
+    }
+
+    #[test]
+    fn a_usual_page_is_read_whole_whatever_the_pieces_split() {
+        let cells: String = (0..20_000).map(|number| format!("<tr><td class='é'>{number} €</td></tr>\n")).collect();
+        let html =
+            format!("<!doctype html><title>ü</title><script>if (a<b && c) {{ d = \"<p \" }}</script><table>{cells}</table>");
+        let whole = Html::parse_document(&html);
+        let grown = grown(&html).expect("a usual page");
+        assert_eq!(grown.select(&selector("td")).count(), 20_000);
+        assert_eq!(visible_text(grown.root_element()), visible_text(whole.root_element()));
     }
 }

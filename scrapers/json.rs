@@ -463,9 +463,13 @@ fn or_root(at: String) -> String {
 #[must_use]
 pub fn start_of(text: &str) -> String {
     const LONGEST: usize = 60;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A page may be one word of many megabytes.
+    let text = text.trim_start();
+    let head = &text[..text.floor_char_boundary(16 * LONGEST)];
+    let line = head.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("`{}…`", &line[..end]),
+        None if head.len() < text.trim_end().len() => format!("`{line}…`"),
         None => format!("`{line}`"),
     }
 }

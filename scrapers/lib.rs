@@ -27,7 +27,8 @@ mod vultr;
 
 use std::collections::BTreeMap;
 
-use contract::{Page, Parsed, SCOPE_ALL, SCOPE_INDEX, ScrapeError, Scraper};
+use contract::{Page, Parsed, PublishedOffer, SCOPE_ALL, SCOPE_INDEX, ScrapeError, Scraper, SkipReason, Skipped};
+use rust_decimal::Decimal;
 use sha2::{Digest, Sha256};
 
 /// Every source, in alphabetical order.
@@ -67,7 +68,7 @@ pub fn read(scraper: &dyn Scraper, pages: Vec<Page>) -> BTreeMap<String, Result<
 }
 
 fn read_scope(scraper: &dyn Scraper, pages: &[Page]) -> Result<Parsed, ScrapeError> {
-    let parsed = scraper.parse(pages)?;
+    let parsed = without_impossible_sizes(scraper.parse(pages)?);
     let skipped: Vec<_> = parsed.skipped.iter().filter(|row| !row.reason.is_stated_by_source()).collect();
     let rows = parsed.offers.len() + parsed.rates.len() + skipped.len();
     if let Some(first) = skipped.first()
@@ -81,6 +82,48 @@ fn read_scope(scraper: &dyn Scraper, pages: &[Page]) -> Result<Parsed, ScrapeErr
         });
     }
     Ok(parsed)
+}
+
+/// More than any machine has of anything that is counted or measured: processors, GiB, GB, cards.
+const LARGEST_SIZE: u32 = 100_000_000;
+
+/// Skips the offers of machines that cannot be: without a processor, with memory below zero, or with a number that nothing
+/// reaches. Such a number is a placeholder or a field that means something else, and the row's price cannot be trusted either.
+fn without_impossible_sizes(mut parsed: Parsed) -> Parsed {
+    for offer in std::mem::take(&mut parsed.offers) {
+        match impossible_size(&offer) {
+            None => parsed.offers.push(offer),
+            Some((field, found)) => {
+                let label = offer.instance_type.or(offer.offer_label).or(offer.sku).unwrap_or_default();
+                let reason = SkipReason::FieldUnreadable {
+                    field: field.to_owned(),
+                    expected: "a size that a machine can have",
+                    found: format!("`{found}`"),
+                };
+                parsed.skipped.push(Skipped { place: offer.place, label, reason });
+            }
+        }
+    }
+    parsed
+}
+
+fn impossible_size(offer: &PublishedOffer) -> Option<(&'static str, String)> {
+    let (gpu, machine) = (&offer.gpu, &offer.machine);
+    let largest = Decimal::from(LARGEST_SIZE);
+    // A machine may well have no disk of its own, and nothing else of which there is none.
+    let sizes = [
+        ("GPU memory", gpu.memory_gb, false),
+        ("vCPUs", machine.vcpus, false),
+        ("memory", machine.system_memory_gib, false),
+        ("local disk", machine.local_disk_gb, true),
+    ];
+    let size = sizes.into_iter().find_map(|(field, size, may_be_none)| {
+        let size = size?;
+        let is_possible = size < largest && !size.is_sign_negative() && (may_be_none || !size.is_zero());
+        (!is_possible).then(|| (field, size.to_string()))
+    });
+    let count = gpu.count.filter(|count| *count.numer() == 0 || hardware::believed(*count).is_none());
+    size.or_else(|| count.map(|count| ("GPUs", count.to_string())))
 }
 
 /// Sets the scope of pages that came from files, told from their content.

@@ -14,29 +14,36 @@ pub enum NumberFormat {
     CommaDecimal,
 }
 
+/// Nothing that is counted or paid in a price list is as large, in any currency or unit; and what is smaller can be multiplied
+/// by another such number without an overflow.
+const LARGEST: Decimal = Decimal::from_parts(276_447_232, 23_283, 0, false, 0);
+
 /// An exact decimal from the characters of a plain number, with or without an exponent. `1.5e-05`
 ///
-/// `None` when it is no number or has more digits than a decimal keeps; nothing is rounded.
+/// `None` when it is no number, has more digits than a decimal keeps, or is a hundred trillion or more; nothing is rounded.
 #[must_use]
 pub fn decimal(text: &str) -> Option<Decimal> {
-    let plain = |c: char| c.is_ascii_digit() || c == '.';
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    if unsigned.is_empty() || !unsigned.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    if unsigned.chars().all(plain) {
-        return Decimal::from_str_exact(text).ok().map(|amount| amount.normalize());
-    }
-    let (mantissa, exponent) = text.split_once(['e', 'E'])?;
-    let mantissa = Decimal::from_str_exact(mantissa).ok()?.normalize();
+    exact(text).filter(|amount| amount.abs() < LARGEST)
+}
+
+fn exact(text: &str) -> Option<Decimal> {
+    let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else { return plain(text) };
+    let mantissa = plain(mantissa)?;
     let exponent: i32 = exponent.parse().ok()?;
-    let scale = i32::try_from(mantissa.scale()).ok()? - exponent;
+    let scale = i32::try_from(mantissa.scale()).ok()?.checked_sub(exponent)?;
     if scale >= 0 {
         Decimal::try_from_i128_with_scale(mantissa.mantissa(), u32::try_from(scale).ok()?).ok().map(|amount| amount.normalize())
     } else {
-        let power = 10_i128.checked_pow(u32::try_from(-scale).ok()?)?;
+        let power = 10_i128.checked_pow(scale.unsigned_abs())?;
         Decimal::try_from_i128_with_scale(mantissa.mantissa().checked_mul(power)?, 0).ok()
     }
+}
+
+/// Digits with at most one point among them, which the decimal type's own reader would let stand beside other signs.
+fn plain(text: &str) -> Option<Decimal> {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let is_plain = unsigned.starts_with(|c: char| c.is_ascii_digit()) && unsigned.chars().all(|c| c.is_ascii_digit() || c == '.');
+    if is_plain { Decimal::from_str_exact(text).ok().map(|amount| amount.normalize()) } else { None }
 }
 
 /// The amount in a printed price such as `$2.99`, `1.234,56 €` or `¥34.53`.
@@ -124,6 +131,22 @@ mod tests {
         {
             assert_eq!(decimal(text), None, "{text}");
         }
+        for text in
+            ["1e-2147483648", "1e2147483647", "1e-99999999999", "1_0e1", "1_0", "1e1e1", "1e", "e1", "１２", "٣", " 1", "1e 1"]
+        {
+            assert_eq!(decimal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_larger_than_anything_that_is_counted_is_no_number() {
+        assert_eq!(LARGEST, dec("100000000000000"));
+        assert_eq!(decimal("99999999999999.99"), Some(dec("99999999999999.99")));
+        for text in ["100000000000000", "-100000000000000", "1e14", "1e28", "79228162514264337593543950335"] {
+            assert_eq!(decimal(text), None, "{text}");
+        }
+        let nearly = dec("99999999999999.99999999999999");
+        assert!(nearly.checked_mul(nearly).is_some(), "two of them multiply");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::frame::{self, Columns};
 use crate::night::SnapshotId;
 use crate::normalise::{Observed, normalise};
 use crate::offer::RATES;
-use crate::print::{self, Heading, heading};
+use crate::print::{self, Heading, harmless, heading};
 use crate::report::{Failed, Said};
 use crate::{query, run, source};
 
@@ -48,13 +48,14 @@ fn shape(error: &ScrapeError, provider: &str) -> Failed {
 fn parse_talk(parsed: &Parsed) -> String {
     let mut talk = String::new();
     for skipped in &parsed.skipped {
-        let _ = writeln!(talk, "skipped {} ({} {}): {}", skipped.label, skipped.place.page, skipped.place.at, skipped.reason);
+        let [label, page, at] = [&skipped.label, &skipped.place.page, &skipped.place.at].map(|text| harmless(text));
+        let _ = writeln!(talk, "skipped {label} ({page} {at}): {}", harmless(&skipped.reason.to_string()));
     }
     for (reason, rows) in &parsed.out_of_scope {
         let _ = writeln!(talk, "left out {rows} rows: {reason}");
     }
     for field in &parsed.unread_fields {
-        let _ = writeln!(talk, "field `{field}` is new: nobody reads it");
+        let _ = writeln!(talk, "field `{}` is new: nobody reads it", harmless(field));
     }
     let _ = writeln!(talk, "{} offers, {} rates, {} rows skipped", parsed.offers.len(), parsed.rates.len(), parsed.skipped.len());
     talk

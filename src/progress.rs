@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::gather::Delivery;
+use crate::print::harmless;
 
 /// The bars of a night.
 #[derive(Debug)]
@@ -61,9 +62,10 @@ impl Bar {
     pub fn finish(&self, delivery: &Delivery) {
         let outcome = match delivery.failures.first() {
             None => format!("{} pages in {:.1} s", delivery.pages.len(), delivery.seconds),
-            Some(failure) if delivery.pages.is_empty() => failure.reason.clone(),
+            Some(failure) if delivery.pages.is_empty() => harmless(&failure.reason).into_owned(),
             Some(failure) => {
-                format!("{} pages, {} failed, first {}", delivery.pages.len(), delivery.failures.len(), failure.reason)
+                let first = harmless(&failure.reason);
+                format!("{} pages, {} failed, first {first}", delivery.pages.len(), delivery.failures.len())
             }
         };
         match &self.bar {

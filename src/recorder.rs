@@ -13,6 +13,7 @@ use crate::archive::{self, Archive, ArchiveError, write_whole};
 use crate::cli::Record;
 use crate::deliver::why_not;
 use crate::fetch::{Client, Turns, fetch_provider};
+use crate::print::harmless;
 use crate::run::{self, RunError};
 
 /// Why there is no recording.
@@ -78,8 +79,8 @@ pub async fn record(args: &Record) -> Result<String, RecordError> {
     );
     let mut told = String::new();
     let drafts = archive::drafts(&folder);
-    for (page_receipt, page) in delivery.pages.iter().zip(&pages) {
-        let file = format!("{}.{}", page.name, ending(&page.body));
+    for (index, (page_receipt, page)) in delivery.pages.iter().zip(&pages).enumerate() {
+        let file = format!("{}.{}", file_stem(&page.name, index), ending(&page.body));
         write_whole(&drafts, &folder.join(&file), &page.body)?;
         let text = |text: &str| toml::Value::from(text).to_string();
         let _ = write!(
@@ -95,10 +96,11 @@ pub async fn record(args: &Record) -> Result<String, RecordError> {
     }
     write_whole(&drafts, &folder.join("receipt.toml"), receipt.as_bytes())?;
     for failure in failures {
-        let _ = writeln!(told, "not recorded: {failure}");
+        let _ = writeln!(told, "not recorded: {}", harmless(&failure));
     }
     let _ = std::fs::remove_dir(&drafts);
     for (scope, result) in read(scraper, pages) {
+        let scope = harmless(&scope);
         let _ = match result {
             Ok(parsed) => writeln!(
                 told,
@@ -109,12 +111,25 @@ pub async fn record(args: &Record) -> Result<String, RecordError> {
             ),
             Err(error) => writeln!(
                 told,
-                "{scope}: does not read: {error}\n  mend scrapers/{}/mod.rs against the stored page",
+                "{scope}: does not read: {}\n  mend scrapers/{}/mod.rs against the stored page",
+                harmless(&error.to_string()),
                 manifest.provider
             ),
         };
     }
     Ok(told)
+}
+
+/// The name of a page as the name of a file. A page may be named after what another page says, such as a region, so no sign
+/// of it leads out of the folder; one that had to be changed has its number, so that two pages never share a file.
+fn file_stem(page: &str, index: usize) -> String {
+    const LONGEST: usize = 100;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+' | '=');
+    if page.chars().all(is_plain) && page.starts_with(|c: char| c.is_ascii_alphanumeric()) && page.len() <= LONGEST {
+        return page.to_owned();
+    }
+    let plain: String = page.chars().filter(|c| is_plain(*c) && *c != '.').take(LONGEST).collect();
+    format!("page-{:04}-{plain}", index + 1)
 }
 
 /// The ending of a file's name that fits its first byte.
@@ -124,5 +139,22 @@ fn ending(body: &[u8]) -> &'static str {
         Some(b'<') if body.windows(5).take(200).any(|start| start.eq_ignore_ascii_case(b"<html")) => "html",
         Some(b'<') => "xml",
         _ => "bin",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_stem;
+
+    #[test]
+    fn the_name_of_a_page_leads_out_of_no_folder() {
+        for name in ["prices-eastus-0001", "us-central1@page", "hist.2026"] {
+            assert_eq!(file_stem(name, 0), name);
+        }
+        let long = "x".repeat(5_000);
+        for name in ["../../x", "/etc/x", ".archive", "a\0b", "", "..", "c:\\x", "x/../../y", long.as_str(), "\u{202e}x"] {
+            let stem = file_stem(name, 6);
+            assert!(stem.starts_with("page-0007-") && stem.len() < 120 && !stem.contains(['/', '\\', '.', '\0']), "{stem}");
+        }
     }
 }

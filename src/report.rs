@@ -74,7 +74,7 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
     let output = args.dataset.output.as_path();
     let mut data = print::rows(&provider_rows(&night.record.providers)?, &PROVIDER_HEADINGS, Format::Table)?;
     for provider in night.record.providers.iter().filter(|provider| provider.reason.is_some()) {
-        let reason = provider.reason.as_deref().unwrap_or_default();
+        let reason = print::harmless(provider.reason.as_deref().unwrap_or_default());
         let more = match provider.scopes - provider.scopes_complete {
             0 | 1 => String::new(),
             missing => format!(" ({missing} scopes missing)"),
@@ -94,7 +94,7 @@ async fn backfill(args: &Backfill) -> Result<Said, Failed> {
             let counts = format!("{} offers, {} findings", night.record.offers, night.findings.len());
             eprintln!("{snapshot}  {:17}  {counts}", night.record.outcome);
         }
-        Err(reason) => eprintln!("{snapshot}  {:17}  {reason}", "not published"),
+        Err(reason) => eprintln!("{snapshot}  {:17}  {}", "not published", print::harmless(reason)),
     };
     let filled = backfill::backfill(args, &told).await.map_err(|error| match error {
         BackfillError::Run(error) => error.into(),
@@ -169,7 +169,7 @@ fn conclusion(night: &Night, output: &Path, is_recorded: bool) -> String {
                 .iter()
                 .find(|finding| finding.rule == "nothing_complete")
                 .map_or("", |finding| finding.reason.as_str());
-            format!("Nothing was published: {why}. What was there stays as it was.")
+            format!("Nothing was published: {}. What was there stays as it was.", print::harmless(why))
         }
         "already_published" => {
             format!("Snapshot {} is published already, with the same rows: nothing was changed.", night.snapshot)

@@ -227,7 +227,10 @@ fn table(page: &Page, fields: &Object<'_>) -> Result<Option<Table>, ScrapeError>
         // The column that the rows are grouped by has no cells: the group's label stands for them.
         let label = labels.iter().find(|(group, _)| *group == id).map(|(_, label)| label.clone());
         let cell = |accessor: &String| match row.optional_text(accessor)? {
-            Some(markup) => Ok(html::visible_text(Html::parse_fragment(&markup).root_element())),
+            Some(markup) => match html::fragment(&markup) {
+                Some(cell) => Ok(html::visible_text(cell.root_element())),
+                None => Err(changed(page, at.as_str(), "cells of a few elements", json::start_of(&markup))),
+            },
             None => Ok::<_, ScrapeError>(label.clone().unwrap_or_default()),
         };
         rows.push(accessors.iter().map(cell).collect::<Result<Vec<_>, _>>()?);
@@ -259,6 +262,10 @@ fn within(page: &Page, text: String) -> Page {
     }
 }
 
+/// Most cells of a row that are believed, and of a table: cells that span rows multiply.
+const ROW_CELLS_MAX: usize = 1_000;
+const TABLE_CELLS_MAX: usize = 100_000;
+
 /// The tables that stand in the markup. A cell that spans rows stands in each of them.
 fn tables_in_markup(page: &Page, document: &Html) -> Result<Vec<Option<Table>>, ScrapeError> {
     let cell_selector = html::selector("th, td");
@@ -266,6 +273,7 @@ fn tables_in_markup(page: &Page, document: &Html) -> Result<Vec<Option<Table>>, 
     for (number, table) in document.select(&html::selector("table")).enumerate() {
         let mut rows: Vec<Vec<String>> = Vec::new();
         let mut spanning: Vec<(usize, usize, String)> = Vec::new();
+        let mut cells_in_all = 0;
         for row in table.select(&html::selector("tr")) {
             let mut cells: Vec<String> = Vec::new();
             let mut own = row.select(&cell_selector);
@@ -285,6 +293,10 @@ fn tables_in_markup(page: &Page, document: &Html) -> Result<Vec<Option<Table>>, 
                     cells.push(text);
                 } else {
                     break;
+                }
+                cells_in_all += 1;
+                if cells.len() > ROW_CELLS_MAX || cells_in_all > TABLE_CELLS_MAX {
+                    return Err(changed(page, format!("table {}", number + 1), "a table of prices", "more cells than any has"));
                 }
             }
             spanning = next;

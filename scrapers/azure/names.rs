@@ -51,7 +51,7 @@ impl<'a> Names<'a> {
         let Some(series) = self.series.get(stem).filter(|_| stem == to_stem) else { return true };
         let (from, to) = (series.numbers[&from], series.numbers[&to]);
         let is_its_row = usize::try_from(to).is_ok_and(|to| to == skip);
-        series.is_unbroken || is_its_row || to == from + 1 || !(series.is_by_rows || series.counts_pages)
+        series.is_unbroken || is_its_row || from.checked_add(1) == Some(to) || !(series.is_by_rows || series.counts_pages)
     }
 }
 

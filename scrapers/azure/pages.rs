@@ -126,7 +126,7 @@ pub(super) fn follow(page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
         return Err(changed(page, "/NextPageLink", "another page".to_owned(), "the page's own address".to_owned()));
     }
     let name = match numbered(&page.name) {
-        Some((stem, number)) => format!("{stem}{:04}", number + 1),
+        Some((stem, number)) => format!("{stem}{:04}", number.saturating_add(1)),
         None => format!("{}-0002", page.name),
     };
     requests.push(PageRequest::get(name, page.scope.as_str(), url));

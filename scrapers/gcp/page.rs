@@ -59,7 +59,7 @@ pub(super) fn parse(page: &Page) -> Result<Parsed, ScrapeError> {
     for (index, table) in document.select(&html::selector("table")).enumerate() {
         // The region is read from what is shown, so a table that is not shown may be of another.
         let mut around = table.ancestors().filter_map(ElementRef::wrap).chain([table]);
-        if around.any(|element| html::visible_text(element).is_empty()) {
+        if around.any(|element| !html::has_visible_text(element)) {
             parsed.leave_out("a table that is not shown");
             continue;
         }
@@ -119,7 +119,7 @@ fn cells(row: ElementRef<'_>) -> Vec<String> {
     let mark = |element: ElementRef<'_>| (element.value().name() == "sup").then(|| format!(" [{}]", html::visible_text(element)));
     let text = |cell| {
         let mut words = String::new();
-        if !html::visible_text(cell).is_empty() {
+        if html::has_visible_text(cell) {
             region::seen(cell, &mut words, &mark);
         }
         words.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -59,7 +59,7 @@ pub(super) fn seen(element: ElementRef<'_>, words: &mut String, instead: &dyn Fn
             words.push_str(text);
         }
         // What is hidden has no visible text, and neither has anything inside it.
-        let Some(inner) = ElementRef::wrap(child).filter(|inner| !html::visible_text(*inner).is_empty()) else { continue };
+        let Some(inner) = ElementRef::wrap(child).filter(|inner| html::has_visible_text(*inner)) else { continue };
         match instead(inner) {
             Some(other) => words.push_str(&other),
             None => seen(inner, words, instead),

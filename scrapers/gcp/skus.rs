@@ -159,13 +159,20 @@ fn rate(info: &Object<'_>, expression: &Object<'_>, part: Part) -> Result<(i128,
     let nanos = money(&price)?;
     match nanos {
         0 => Err(SkipReason::PriceZero),
-        1.. => Ok((nanos, is_per_month)),
+        1..=NANOS_MAX => Ok((nanos, is_per_month)),
         _ => Err(SkipReason::PriceUnreadable { text: nanos.to_string() }),
     }
 }
 
+/// A million dollars, which no part of a machine costs an hour or a month. Below it no sum of parts overflows.
+const NANOS_MAX: i128 = 1_000_000 * 1_000_000_000;
+
 /// Whole units and billionths together. One of the two is left out when it is zero, and neither is the price alone.
 fn money(price: &Object<'_>) -> Result<i128, SkipReason> {
+    // A part under another name would be missing from the amount.
+    if let Some(other) = price.names().find(|name| !["currencyCode", "units", "nanos"].contains(name)) {
+        return Err(SkipReason::UnknownWord { what: "part of an amount", word: other.to_owned() });
+    }
     let (units, nanos) = (price.optional("units"), price.optional("nanos"));
     if units.is_none() && nanos.is_none() {
         return Err(SkipReason::PriceMissing);

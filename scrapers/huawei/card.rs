@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 
 use super::HARDWARE;
 use crate::contract::{GpuShare, Machine, PublishedGpu, SkipReason};
-use crate::hardware::Hardware;
+use crate::hardware::{self, Hardware};
 use crate::money;
 
 /// The field.
@@ -77,7 +77,7 @@ fn without<'a>(brand: &str, model: &'a str) -> &'a str {
 /// `2 * NVIDIA T4`
 fn counted(text: &str) -> Option<(u32, &str)> {
     let (count, what) = text.split_once('*')?;
-    let count = count.trim().parse().ok().filter(|count| *count > 0)?;
+    let count = hardware::count(count).filter(|count| count.is_integer())?.to_integer();
     Some((count, what.trim()))
 }
 

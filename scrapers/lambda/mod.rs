@@ -22,9 +22,9 @@ use crate::contract::{
     GpuShare, Machine, Page, Parsed, Place, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice,
     ScrapeError, Scraper, SkipReason, Skipped, Terms,
 };
-use crate::html;
 use crate::manifest::Manifest;
 use crate::money::{self, NumberFormat};
+use crate::{hardware, html};
 
 #[cfg(test)]
 mod tests;
@@ -136,7 +136,7 @@ fn tabs<'a>(page: &Page, strip: ElementRef<'a>) -> Result<Vec<(u32, ElementRef<'
 
 /// 8 from `8x`.
 fn count_of(tab: ElementRef<'_>) -> Option<u32> {
-    html::visible_text(tab).strip_suffix('x')?.parse().ok().filter(|count| *count > 0)
+    hardware::count(html::visible_text(tab).strip_suffix('x')?).filter(Ratio::is_integer).map(|count| count.to_integer())
 }
 
 fn read_panel(

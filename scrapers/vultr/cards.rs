@@ -119,7 +119,8 @@ fn with_memory_alone(label: &str, memory_gb: u32) -> Result<Cards, SkipReason> {
     let unknown = || SkipReason::UnknownWord { what: "GPU", word: label.to_owned() };
     let one_gb = *memory_of(label).and_then(<[u32]>::first).ok_or_else(unknown)?;
     if memory_gb.is_multiple_of(one_gb) {
-        return Ok(cards(label, Ratio::from(memory_gb / one_gb), GpuShare::Whole, Some(Decimal::from(one_gb))));
+        let count = hardware::believed(Ratio::from(memory_gb / one_gb)).ok_or_else(unknown)?;
+        return Ok(cards(label, count, GpuShare::Whole, Some(Decimal::from(one_gb))));
     }
     if memory_gb > one_gb {
         return Err(SkipReason::Contradiction(format!("{memory_gb} GB are no whole number of `{label}` with {one_gb} GB")));
