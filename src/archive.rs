@@ -193,9 +193,30 @@ impl Archive {
     /// # Errors
     /// When the disk refuses.
     pub fn keep_receipts(&self, snapshot: SnapshotId, provider: &str, receipts: &[Receipt]) -> Result<(), ArchiveError> {
-        let path = self.root.join("receipts").join(snapshot.to_string()).join(format!("{provider}.json"));
         let text = serde_json::to_vec_pretty(receipts).expect("a receipt is plain data");
-        write_whole(&self.drafts, &path, &text)
+        self.write(&self.receipts_path(snapshot, provider), &text)
+    }
+
+    /// The receipts of one provider's night; `None` when there are none.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn receipts(&self, snapshot: SnapshotId, provider: &str) -> Result<Option<Vec<Receipt>>, ArchiveError> {
+        read_json(&self.receipts_path(snapshot, provider))
+    }
+
+    fn receipts_path(&self, snapshot: SnapshotId, provider: &str) -> PathBuf {
+        self.root.join("receipts").join(snapshot.to_string()).join(format!("{provider}.json"))
+    }
+
+    /// The folder of the archive.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Writes a file of the archive whole.
+    pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+        write_whole(&self.drafts, path, bytes)
     }
 
     /// The page of a receipt, its bytes checked against their hash.
@@ -240,8 +261,19 @@ impl Archive {
         self.root.join("addresses").join(&name[..2]).join(format!("{}.json", &name[2..]))
     }
 
-    fn object(&self, sha256: &str) -> PathBuf {
+    /// Where an object is.
+    pub(crate) fn object(&self, sha256: &str) -> PathBuf {
         self.root.join("objects").join(&sha256[..2]).join(format!("{}.zst", &sha256[2..]))
+    }
+}
+
+/// A JSON file; `None` when it is not there.
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, ArchiveError> {
+    let io = |source| ArchiveError::Io { path: path.to_owned(), source };
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io(error)),
+        Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| io(error.into())),
     }
 }
 

@@ -14,8 +14,10 @@ pub enum Exit {
     Partial = 10,
     /// The night was refused: nothing was published, the last snapshot stays the latest.
     Refused = 11,
-    /// Nothing was due.
+    /// Nothing was due: a night that is there already, or a replay that would correct nothing.
     NothingDue = 12,
+    /// A night derived again differs from what was published.
+    Differs = 13,
 }
 
 impl From<Exit> for std::process::ExitCode {

@@ -8,7 +8,7 @@ use miette::Diagnostic;
 use polars::prelude::*;
 
 use crate::backfill::{self, BackfillError};
-use crate::cli::{Backfill, Cli, Collect, DiffArgs, Listing, Offers, Verb};
+use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, DiffArgs, Listing, Offers, Verb};
 use crate::diff::{self, List};
 use crate::exit::Exit;
 use crate::frame::{Cell, Columns};
@@ -21,7 +21,7 @@ use crate::recorder::RecordError;
 use crate::run::{self, Night, RunError};
 use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
-use crate::{machines, parse, recorder};
+use crate::{explain, machines, parse, prune, recorder, replay};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -120,6 +120,9 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Backfill(args) => backfill(&args).await,
+        Verb::Replay(args) => replay::replay(&args).await,
+        Verb::Explain(args) => explain::explain(&args).await,
+        Verb::Archive(ArchiveVerb::Prune(args)) => prune::prune(&args).await,
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| match error {
                 RecordError::Run(error) => error.into(),
@@ -304,14 +307,16 @@ async fn snapshots(args: &Listing) -> Result<Said, Failed> {
     let count = |number: usize| i64::try_from(number).ok();
     columns.longs("version", snapshots.iter().map(|snapshot| count(snapshot.version)));
     columns.strings("snapshot_id", snapshots.iter().map(|snapshot| Some(snapshot.id.to_string())));
+    columns.strings("corrects", snapshots.iter().map(|snapshot| snapshot.id.corrects().map(|corrected| corrected.to_string())));
     columns.longs("offers", snapshots.iter().map(|snapshot| snapshot.rows().and_then(count)));
     for (column, status) in [("providers_complete", "complete"), ("scopes_failed", "failed"), ("scopes_skipped", "skipped")] {
         let names: PolarsResult<Vec<String>> = snapshots.iter().map(|snapshot| list(status, &snapshot.id.to_string())).collect();
         columns.strings(column, names?.into_iter().map(|names| if names.is_empty() { None } else { Some(names) }));
     }
-    const HEADINGS: [Heading; 6] = [
+    const HEADINGS: [Heading; 7] = [
         heading("version", "version"),
         heading("snapshot_id", "snapshot"),
+        heading("corrects", "corrects"),
         heading("offers", "offers"),
         heading("providers_complete", "providers"),
         heading("scopes_failed", "failed"),

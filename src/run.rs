@@ -16,12 +16,14 @@ use crate::cli::Collect;
 use crate::deliver::deliver;
 use crate::exit::Exit;
 use crate::gather::{Delivery, Gathered, gather};
+use crate::kept;
 use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate, newest_rate_day, rates_frame};
 use crate::normalise::{Observed, normalise};
 use crate::offer::SCHEMA_VERSION;
 use crate::record::{self, RunRecord};
 use crate::snapshot::publish::{Published, clear_uncommitted, publish};
+use crate::snapshot::read::PublishedAt;
 use crate::snapshot::{SnapshotError, read};
 use crate::source::SourceError;
 use crate::validate::{Verdict, validate};
@@ -122,16 +124,41 @@ pub async fn judge_and_publish(
 ) -> Result<Night, RunError> {
     let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
     // A published night keeps the receipts of the pages that it was made of.
-    for delivery in deliveries.iter().filter(|_| !is_published) {
-        archive.keep_receipts(snapshot, &delivery.scraper.manifest().provider, &delivery.pages)?;
+    if !is_published {
+        kept::keep(archive, snapshot, &deliveries)?;
     }
     let gathered: Vec<Gathered> = deliveries.into_iter().map(|delivery| gather(delivery, archive)).collect();
+    let judged = judge(output, snapshot, &gathered, more_rates, None).await?;
+    conclude(output, snapshot, started_at, judged, is_published).await
+}
+
+/// A night that was judged and is not published.
+#[derive(Debug)]
+pub struct Judged {
+    /// What the rules say.
+    pub verdict: Verdict,
+    /// The exchange rates of its own pages.
+    pub rates: Vec<Rate>,
+}
+
+/// From what was gathered to the verdict. With `until`, of the published exchange rates only those count that had been
+/// published by then: a night that is derived again knows no more than it did.
+///
+/// # Errors
+/// When the dataset cannot be used.
+pub async fn judge(
+    output: &Path,
+    snapshot: SnapshotId,
+    gathered: &[Gathered],
+    more_rates: &[Rate],
+    until: Option<PublishedAt>,
+) -> Result<Judged, RunError> {
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();
     let rates: Vec<Rate> = gathered.iter().flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
-    let known_rates = known_rates(output, snapshot, &observed, &rates).await?;
+    let known_rates = known_rates(output, snapshot, &observed, &rates, until).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
-    let verdict = validate(&normalised, &gathered)?;
-    conclude(output, snapshot, started_at, verdict, &rates, is_published).await
+    let verdict = validate(&normalised, gathered)?;
+    Ok(Judged { verdict, rates })
 }
 
 /// The time a night is of: as asked, or that of the recordings, or now.
@@ -152,12 +179,13 @@ async fn known_rates(
     snapshot: SnapshotId,
     observed: &[Observed],
     rates: &[Rate],
+    until: Option<PublishedAt>,
 ) -> Result<polars::frame::DataFrame, RunError> {
     let first = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).min().unwrap_or(snapshot.date());
     let last = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).max().unwrap_or(snapshot.date());
     // Older rates than a week are not used; one week more is read so that they are told apart from missing ones.
     let first = first - chrono::Days::new(2 * RATE_AGE_DAYS_MAX);
-    let known = read::rates(output, first, last).await?;
+    let known = read::rates_known(output, first, last, until).await?;
     let tonight: Vec<Rate> = rates.iter().filter(|rate| (first..=last).contains(&rate.date)).cloned().collect();
     let tonight = rates_frame(&snapshot.to_string(), &tonight)?;
     Ok(known.vstack(&tonight)?.unique_stable(
@@ -167,20 +195,24 @@ async fn known_rates(
     )?)
 }
 
-async fn conclude(
+/// Publishes a judged night if it may be, and leaves its record.
+///
+/// # Errors
+/// When the dataset cannot be used, or has the snapshot with other rows.
+pub async fn conclude(
     output: &Path,
     snapshot: SnapshotId,
     started_at: DateTime<Utc>,
-    verdict: Verdict,
-    rates: &[Rate],
+    judged: Judged,
     is_published: bool,
 ) -> Result<Night, RunError> {
+    let Judged { verdict, rates } = judged;
     let providers = record::providers(&verdict.coverage);
     let is_whole = providers.iter().all(|provider| provider.status == "complete");
     let (exit, outcome) = match &verdict.night {
         None => (Exit::Refused, "refused"),
         Some(night) => {
-            let outcome = match publish(output, snapshot, night, rates).await? {
+            let outcome = match publish(output, snapshot, night, &rates).await? {
                 Published::New => "published",
                 Published::Already => "already_published",
             };
@@ -189,6 +221,7 @@ async fn conclude(
     };
     let record = RunRecord {
         snapshot_id: snapshot.to_string(),
+        corrects: snapshot.corrects().map(|corrected| corrected.to_string()),
         outcome,
         started_at,
         ended_at: Utc::now(),

@@ -17,6 +17,9 @@ use crate::snapshot::{SnapshotError, schema};
 /// Key of an `Add` action's tag that names the snapshot whose rows the file holds.
 const SNAPSHOT_TAG: &str = "gpuledger.snapshot_id";
 
+/// Key of the tag that names the snapshot which the file's own corrects.
+const CORRECTS_TAG: &str = "gpuledger.corrects";
+
 /// A file of a table, as its log knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedFile {
@@ -150,6 +153,8 @@ impl Log {
             remove.size = Some(old.bytes);
             actions.push(Action::Remove(remove));
         }
+        let mut tags = HashMap::from([(SNAPSHOT_TAG.to_owned(), Some(id.clone()))]);
+        tags.extend(snapshot.corrects().map(|corrected| (CORRECTS_TAG.to_owned(), Some(corrected.to_string()))));
         actions.push(Action::Add(Add {
             path: file.path,
             partition_values,
@@ -157,7 +162,7 @@ impl Log {
             modification_time: now,
             data_change: true,
             stats: Some(file.stats),
-            tags: Some(HashMap::from([(SNAPSHOT_TAG.to_owned(), Some(id.clone()))])),
+            tags: Some(tags),
             ..Default::default()
         }));
         // A night that was already committed to this table by the same id is refused by the log itself.
@@ -192,10 +197,10 @@ pub struct NewFile {
     pub stats: String,
 }
 
-/// The snapshot a file is of: its name begins with the id.
+/// The snapshot a file is of: its name is the id and a hash.
 fn snapshot_of(path: &str) -> Option<SnapshotId> {
     let name = path.rsplit('/').next()?;
-    name.get(..20)?.parse().ok()
+    name.rsplit_once('-')?.0.parse().ok()
 }
 
 fn table_url(folder: &Path) -> Result<Url, SnapshotError> {

@@ -60,6 +60,16 @@ pub async fn publish(output: &Path, snapshot: SnapshotId, night: &Validated, rat
     Ok(Published::New)
 }
 
+/// A night's offers in the order of their file, and the bytes of that file.
+///
+/// # Errors
+/// When polars cannot write them.
+pub fn offers_file(night: &Validated) -> Result<(DataFrame, Vec<u8>), SnapshotError> {
+    let offers = in_order(night.offers(), &OFFERS)?;
+    let bytes = parquet_bytes(&OFFERS, &offers).map_err(|source| parquet_error(Path::new(""), &OFFERS, source))?;
+    Ok((offers, bytes))
+}
+
 /// The name of the file that says which Parquet file is on its way into its table's log.
 const ON_ITS_WAY: &str = ".on-its-way";
 
