@@ -48,7 +48,8 @@ const WHAT: [&str; 17] = [
 ];
 
 /// Columns that go along.
-const ALONG: [&str; 5] = ["price_native_per_hour", "price_usd_per_gpu_hour", "scraper_version", "raw_sha256", "raw_place"];
+const ALONG: [&str; 6] =
+    ["price_native_per_hour", "price_usd_per_gpu_hour", "scraper_version", "raw_sha256", "raw_place", "published_text"];
 
 /// Cause of a difference that is one of reading, not of the source.
 const METHOD: &str = "method";
@@ -198,8 +199,9 @@ impl Line {
             Self { list: List::Changed, is_unconfirmed: false, cause: None, missing_in: None, change_percent: None, texts };
         if in_a && in_b {
             let differs = |name: &str| -> PolarsResult<bool> { Ok(cell(name, "a")? != cell(name, "b")?) };
-            // The same place of the same bytes cannot have had two prices.
-            let is_same_print = !differs("raw_sha256")? && !differs("raw_place")?;
+            // The same characters in the same place of the same bytes were only read otherwise. The place alone does not say
+            // so: a price that is added up from parts names the place of one.
+            let is_same_print = !differs("raw_sha256")? && !differs("raw_place")? && !differs("published_text")?;
             let is_method = a.id.is_same_night(b.id) || differs("scraper_version")? || is_same_print;
             line.cause = Some(if is_method { METHOD } else { "price" });
             if !differs("published_currency_code")? {
