@@ -16,8 +16,8 @@ pub enum Exit {
     Refused = 11,
     /// Nothing was due: a night that is there already, or a replay that would correct nothing.
     NothingDue = 12,
-    /// A night derived again differs from what was published.
-    Differs = 13,
+    /// The archive does not bear out what was published: a night derived again differs, or bytes are damaged or gone.
+    NotBorneOut = 13,
 }
 
 impl From<Exit> for std::process::ExitCode {

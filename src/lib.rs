@@ -61,6 +61,9 @@ pub mod replay;
 /// What a run says to the person who started it, and the lists that are no table of the dataset.
 pub mod report;
 
+/// Text of other people on a terminal.
+pub mod harmless;
+
 /// Values → typed columns → cells.
 pub mod frame;
 /// Rows → standard output.

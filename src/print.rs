@@ -6,6 +6,7 @@ use comfy_table::{Attribute, Cell as TableCell, CellAlignment, ContentArrangemen
 use polars::prelude::*;
 
 use crate::frame::Cell;
+use crate::harmless;
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -85,7 +86,7 @@ fn shown(cell: &Cell, is_float: bool) -> String {
             Ok(number) => format!("{number:.4}"),
             Err(_) => number.clone(),
         },
-        other => other.text(),
+        other => harmless::line(&other.text()),
     }
 }
 

@@ -76,7 +76,7 @@ impl From<ReplayError> for Failed {
     fn from(error: ReplayError) -> Self {
         let failed = |exit| Self::new(exit, "", &error);
         match &error {
-            ReplayError::PagesMissing { help, .. } => failed(Exit::Refused).with_help(help),
+            ReplayError::PagesMissing { help, .. } => failed(Exit::NotBorneOut).with_help(help),
             ReplayError::RefusedToday { .. } => {
                 failed(Exit::Refused).with_help("what is published stays; mend the parser or the rule and replay it again")
             }
@@ -85,9 +85,9 @@ impl From<ReplayError> for Failed {
             }
             ReplayError::TooManyCorrections { .. } => failed(Exit::Usage),
             ReplayError::Kept(KeptError::NoReceipts { .. }) => {
-                failed(Exit::Refused).with_help("restore raw/receipts from a copy of the dataset; nothing else has them")
+                failed(Exit::NotBorneOut).with_help("restore raw/receipts from a copy of the dataset; nothing else has them")
             }
-            ReplayError::Kept(_) => failed(Exit::Refused),
+            ReplayError::Kept(_) => failed(Exit::NotBorneOut),
         }
     }
 }
@@ -123,7 +123,7 @@ pub async fn replay_with(args: &Replay, find: &dyn Fn(&str) -> Option<&'static d
         data = print::rows(&seen.compared.rows, &HEADINGS, args.printing.format)?;
     }
     let mut talk = seen.words(&night);
-    let mut exit = if seen.compared.is_same() { Exit::Good } else { Exit::Differs };
+    let mut exit = if seen.compared.is_same() { Exit::Good } else { Exit::NotBorneOut };
     if args.publish && seen.compared.is_same() {
         talk.push_str("There is nothing to correct: nothing was published.\n");
         exit = Exit::NothingDue;
