@@ -86,13 +86,15 @@ pub fn range_of_line(text: &str, number: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// The value that a JSON pointer names, and the object or list that it stands in.
+/// The value that a JSON pointer names, and the nearest object around it that is less than the whole page.
 fn pointed(text: &str, at: &str) -> Option<Vec<Piece>> {
     let root: &RawValue = serde_json::from_str(text).ok()?;
     let (mut parent, mut value) = (None, root.get());
-    for token in at.split('/').skip(1).filter(|_| at != "/") {
+    for (depth, token) in at.split('/').skip(1).filter(|_| at != "/").enumerate() {
         let inner = child(value, &token.replace("~1", "/").replace("~0", "~"))?;
-        parent = Some(value);
+        if depth > 0 && value.starts_with('{') {
+            parent = Some(value);
+        }
         value = inner;
     }
     let piece = |is, part: &str| {
@@ -102,7 +104,7 @@ fn pointed(text: &str, at: &str) -> Option<Vec<Piece>> {
     };
     let mut pieces = Vec::new();
     if let Some(parent) = parent {
-        pieces.push(piece(if parent.starts_with('{') { "parent object" } else { "parent list" }, parent)?);
+        pieces.push(piece("parent object", parent)?);
     }
     pieces.push(piece("value", value)?);
     Some(pieces)

@@ -168,7 +168,7 @@ fn pages_of_old_nights_go_only_if_asked_and_then_the_night_says_so() {
     assert_eq!(dataset.files("offers"), rows, "rows stay");
 
     let said = dataset.run(&["replay", OLD_NIGHT]);
-    let words = said.talk.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    let words = unwrapped(&said.talk);
     assert_eq!(said.exit, Some(13), "{words}");
     assert!(words.contains("of vultr") && words.contains("was pruned on") && !words.contains("of lambda"), "{words}");
     assert_eq!(dataset.run(&["replay", "latest"]).exit, Some(0));
@@ -190,4 +190,9 @@ fn nothing_goes_while_another_run_writes_or_a_receipt_cannot_be_read() {
     std::fs::write(dataset.root().join(format!("raw/receipts/{OLD_NIGHT}/vultr.json")), "[{").expect("there is room");
     assert_eq!(dataset.run(&["archive", "prune", "--keep-days", "30"]).exit, Some(13));
     assert_eq!(objects(&dataset), all);
+}
+
+/// What was said without the ends of lines and the strokes beside them.
+fn unwrapped(talk: &str) -> String {
+    talk.split_whitespace().filter(|word| !["│", "|"].contains(word)).collect::<Vec<_>>().join(" ")
 }

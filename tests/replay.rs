@@ -105,7 +105,7 @@ fn an_identical_replay_is_nothing_to_correct() {
     assert_eq!(dataset.files("offers").len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_later_parser_shows_each_offer_that_differs_old_and_new_as_method() {
     let dataset = collected(&["lambda"]);
     let told = replay_later(&dataset, "lambda", &["latest"]).await.expect("it is derived again");
@@ -122,7 +122,7 @@ async fn a_later_parser_shows_each_offer_that_differs_old_and_new_as_method() {
     assert!(talk.contains("1 added, 1 removed, 1 changed"), "{talk}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_correction_is_a_snapshot_of_its_own_and_changes_nothing_that_is_published() {
     let dataset = collected(&["lambda"]);
     let (files, log) = (dataset.files("offers"), all_files(&dataset.root().join("offers/_delta_log")));
@@ -170,7 +170,7 @@ async fn a_correction_is_a_snapshot_of_its_own_and_changes_nothing_that_is_publi
     assert_eq!(dataset.files("offers").len(), 2);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_correction_moves_is_called_method_in_both_directions() {
     let dataset = collected(&["lambda"]);
     replay_later(&dataset, "lambda", &["latest", "--publish"]).await.expect("it is corrected");
@@ -228,7 +228,7 @@ fn scopes_that_could_not_be_had_are_the_same_ones_again() {
     assert!(said.talk.contains("identical") && said.talk.contains("stay out"), "{}", said.talk);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_exchange_rate_that_was_published_later_does_not_leak_into_the_night() {
     let dataset = collected(&["tencent"]);
     let without_rates = dataset.offers().await.remove(0);
@@ -260,10 +260,15 @@ fn a_damaged_and_a_missing_page_are_named_with_the_command_that_helps() {
     std::fs::remove_file(object("vultr")).expect("it was there");
     let said = dataset.run(&["replay", "latest"]);
     assert_eq!(said.exit, Some(NOT_BORNE_OUT), "{}", said.talk);
-    let words = said.talk.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    let words = unwrapped(&said.talk);
     for part in ["pricing of lambda", "is damaged", "of vultr", "is missing", "gpuledger collect --recorded --at"] {
         assert!(words.contains(part), "no `{part}` in {words}");
     }
     assert_eq!(dataset.run(&["collect", "--recorded", "--providers", "lambda,vultr"]).exit, Some(0));
     assert_eq!(dataset.run(&["replay", "latest"]).exit, Some(0), "the command has helped");
+}
+
+/// What was said without the ends of lines and the strokes beside them.
+fn unwrapped(talk: &str) -> String {
+    talk.split_whitespace().filter(|word| !["│", "|"].contains(word)).collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,7 @@
 //! The archived answer of a row, and the very bytes at its place.
 
+use std::ops::Range;
+
 use chrono::{DateTime, Utc};
 use gpuledger_scrapers::contract::{Page, Place, Scraper};
 use gpuledger_scrapers::spot::{Piece, Spot};
@@ -160,29 +162,48 @@ fn seen(
             page: spot.place.page,
             at: spot.place.at,
             gives: spot.gives,
-            pieces: pieces.into_iter().map(|piece| shown(piece, &spot.printed)).collect(),
+            pieces: shown(pieces, &spot.printed),
             is_printed_there,
         }
     };
     spots.into_iter().map(seen).collect()
 }
 
+/// The pieces of a place as they are shown. What was printed is marked at the place only: the same number may stand around it
+/// for something else.
+fn shown(pieces: Vec<Piece>, printed: &[String]) -> Vec<SeenPiece> {
+    let place = pieces.last().and_then(|place| place.starts_at.map(|start| start..start + place.text.len()));
+    let last = pieces.len().saturating_sub(1);
+    let within = |index: usize, piece: &Piece| match (index == last, piece.starts_at, &place) {
+        (true, _, _) => Some(0..piece.text.len()),
+        (false, Some(start), Some(place)) => {
+            let (from, to) = (place.start.checked_sub(start)?, place.end.checked_sub(start)?);
+            (to <= piece.text.len()).then_some(from..to)
+        }
+        (false, _, _) => None,
+    };
+    let pieces = pieces.into_iter().enumerate();
+    pieces.map(|(index, piece)| (within(index, &piece), piece)).map(|(within, piece)| cut(piece, within, printed)).collect()
+}
+
 /// A piece cut to what fits on a screen, around what was printed.
-fn shown(piece: Piece, printed: &[String]) -> SeenPiece {
-    let first = printed.iter().filter_map(|text| piece.text.find(text.as_str())).min().unwrap_or(0);
-    let bytes = piece.text.len();
-    let near = |at: usize| (0..=at).rev().find(|at| piece.text.is_char_boundary(*at)).unwrap_or(0);
-    let start = if bytes <= SHOWN_BYTES { 0 } else { near(first.saturating_sub(BEFORE_BYTES)) };
-    let end = near((start + SHOWN_BYTES).min(bytes));
-    let text = piece.text[start..end].to_owned();
+fn cut(piece: Piece, within: Option<Range<usize>>, printed: &[String]) -> SeenPiece {
+    let (text, bytes) = (piece.text.as_str(), piece.text.len());
+    let within = within.unwrap_or(0..0);
     let mut marked: Vec<(usize, usize)> = Vec::new();
     for word in printed.iter().filter(|word| !word.is_empty()) {
-        marked.extend(
-            text.match_indices(word.as_str()).filter(|(at, _)| is_alone(&text, *at, word)).map(|(at, _)| (at, at + word.len())),
-        );
+        let found = text[within.clone()].match_indices(word.as_str()).map(|(at, _)| within.start + at);
+        marked.extend(found.filter(|at| is_alone(text, *at, word)).map(|at| (at, at + word.len())));
     }
     marked.sort_unstable();
     marked.dedup_by(|later, earlier| later.0 < earlier.1);
+    let near = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let first = marked.first().map_or(within.start, |(start, _)| *start);
+    let start = if bytes <= SHOWN_BYTES { 0 } else { near(first.saturating_sub(BEFORE_BYTES)) };
+    let end = near((start + SHOWN_BYTES).min(bytes));
+    let is_shown = |(from, to): &(usize, usize)| *from >= start && *to <= end;
+    let marked = marked.into_iter().filter(is_shown).map(|(from, to)| (from - start, to - start)).collect();
+    let text = text[start..end].to_owned();
     SeenPiece { is: piece.is, starts_at: piece.starts_at, bytes, left_out: (start, bytes - end), text, marked }
 }
 

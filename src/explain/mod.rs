@@ -23,7 +23,7 @@ use crate::harmless;
 use crate::print::{self, Format, Heading, heading};
 use crate::report::{Failed, Said};
 use crate::snapshot::read::{self, Snapshot};
-pub use bytes::{Proof, State};
+pub use bytes::{Proof, Seen, SeenPiece, State};
 pub use facts::FieldSource;
 pub use show::text;
 pub use work::{Check, RateUsed, Work};

@@ -83,7 +83,7 @@ pub fn steps(given: &Given) -> Result<Steps, UnitError> {
         PricePer::Instance => "whole machine",
         PricePer::Gpu => "one GPU",
     };
-    let mut steps = vec![step("amount as published", given.amount, &format!("{code} a {}, {thing}", given.unit))];
+    let mut steps = vec![step("amount as published", given.amount, &format!("{code} per {}, {thing}", given.unit))];
     let of_unit = hours(given.unit, basis, months)?;
     let mut price = fits(given.amount.checked_div(&of_unit))?;
     steps.push(step(&format!("÷ {}", words_of(given.unit, of_unit, given)), price, &format!("{code} an hour, {thing}")));
@@ -102,7 +102,7 @@ pub fn steps(given: &Given) -> Result<Steps, UnitError> {
     };
     let per_gpu_hour = per_gpu_hour.filter(|_| given.has_gpu_price);
     if let (Some(count), Some(per_gpu), PricePer::Instance) = (count, per_gpu_hour, given.per) {
-        steps.push(step(&format!("÷ {} GPUs", ratio(count)), per_gpu, &format!("{code} an hour, one GPU")));
+        steps.push(step(&format!("÷ {}", gpus(count)), per_gpu, &format!("{code} an hour, one GPU")));
     }
     let rate = match (code, given.per_eur) {
         ("USD", _) => Some(Exact::from_integer(1)),
@@ -117,7 +117,7 @@ pub fn steps(given: &Given) -> Result<Steps, UnitError> {
         steps.push(step(&words, value, &format!("USD an hour, {of}")));
     }
     if let (Some(price), PricePer::Gpu, Some(count)) = (usd_per_hour, given.per, count) {
-        let words = format!("beside it: × {} GPUs", ratio(count));
+        let words = format!("beside it: × {}", gpus(count));
         steps.push(step(&words, price, "USD an hour, whole machine"));
     }
     Ok(Steps {
@@ -144,12 +144,18 @@ fn words_of(unit: PriceUnit, hours: Exact, given: &Given) -> String {
             format!("{hours} hours of a term of {months} months ({month})")
         }
         PriceUnit::Year => format!("{hours} hours of a year of 365 days"),
-        PriceUnit::Second | PriceUnit::Minute | PriceUnit::Hour | PriceUnit::Day => format!("{hours} hours of a {unit}"),
+        PriceUnit::Hour => format!("{hours}: the amount is for an hour"),
+        PriceUnit::Second | PriceUnit::Minute | PriceUnit::Day => format!("{hours} hours of a {unit}"),
     }
 }
 
 fn step(words: &str, value: Exact, unit: &str) -> Step {
     Step { step: words.to_owned(), gives: shown(value), unit: unit.to_owned(), exactly: ratio(value) }
+}
+
+/// `8 GPUs`
+fn gpus(count: Exact) -> String {
+    if count == Exact::from_integer(1) { "1 GPU".to_owned() } else { format!("{} GPUs", ratio(count)) }
 }
 
 /// `3/4`, or `3` for a whole number.
