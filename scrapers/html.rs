@@ -91,8 +91,10 @@ fn collect(element: ElementRef<'_>, words: &mut String) {
     }
 }
 
-/// Rows of a table for a person who checks a price: the headings, if there are some, and the row itself, as the page has
-/// them. A row that a browser would read otherwise than it stands there is given as a browser reads it.
+/// Rows of a table for a person who checks a price: the headings, if there are some, and the row itself.
+///
+/// They are as the page has them. A row that a browser would read otherwise than it stands there is given as a browser reads
+/// it.
 #[must_use]
 pub fn pieces_of_rows(text: &str, document: &Html, headings: Option<ElementRef<'_>>, row: ElementRef<'_>) -> Vec<Piece> {
     let piece = |is, row: ElementRef<'_>| {

@@ -1,5 +1,6 @@
 //! The archive keeps each page once and whole, and lets go of it only when somebody says so.
 
+#[allow(dead_code, reason = "each test uses its own part of the builders")]
 mod support;
 
 use std::path::PathBuf;
