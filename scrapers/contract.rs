@@ -16,6 +16,7 @@ use crate::listings::Listings;
 use crate::manifest::Manifest;
 pub use crate::refusal::{ScrapeError, SkipReason};
 use crate::sieve::Sieve;
+use crate::spot::{self, Piece, Spot};
 pub use crate::words::{Availability, Os, PricePer, PriceUnit, PricingModel, Site, SourceKind, Tenancy, Upfront};
 
 /// A source of published prices: one folder of this crate.
@@ -68,6 +69,17 @@ pub trait Scraper: Sync {
     /// When the page cannot be read at all.
     fn scope(&self, _page: &Page) -> Result<Option<String>, ScrapeError> {
         Ok(Some(SCOPE_ALL.to_owned()))
+    }
+
+    /// The places that a price was read from, for a person who checks it: the place that its row names, and others where it
+    /// was put together from several. `pages` are those of its scope, `text` is what was printed.
+    fn spots(&self, _pages: &[Page], place: &Place, _sku: Option<&str>, text: &str) -> Vec<Spot> {
+        vec![spot::one(place, text)]
+    }
+
+    /// The bytes at a place and around it, the place itself last. `None` when there is no such place in the page.
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        spot::pieces(page, at)
     }
 
     /// Turns the pages of one scope into what they publish. Pure: the same pages give the same result.

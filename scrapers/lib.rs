@@ -11,6 +11,7 @@ pub mod money;
 pub mod recordings;
 pub mod refusal;
 pub mod sieve;
+pub mod spot;
 pub mod words;
 
 mod alibaba;

@@ -24,7 +24,7 @@ use crate::night::SnapshotId;
 const ZSTD_LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
 
 /// Folder of the archive, below the dataset.
-const RAW: &str = "raw";
+pub(crate) const RAW: &str = "raw";
 
 /// The archive of a dataset.
 #[derive(Debug, Clone)]
@@ -207,14 +207,35 @@ impl Archive {
     /// # Errors
     /// When the disk refuses.
     pub fn keep_receipts(&self, snapshot: SnapshotId, provider: &str, receipts: &[Receipt]) -> Result<(), ArchiveError> {
-        let path = self.root.join("receipts").join(snapshot.to_string()).join(format!("{provider}.json"));
-        write_whole(&self.drafts, &path, receipts_text(receipts).as_bytes())
+        write_whole(&self.drafts, &self.receipts_path(snapshot, provider), receipts_text(receipts).as_bytes())
     }
 
     /// The receipts of one provider's night as they stand in the dataset.
     #[must_use]
-    pub fn receipts(snapshot: SnapshotId, provider: &str, receipts: &[Receipt]) -> Sidecar {
+    pub fn receipts_beside(snapshot: SnapshotId, provider: &str, receipts: &[Receipt]) -> Sidecar {
         Sidecar { path: format!("{RAW}/receipts/{snapshot}/{provider}.json"), text: receipts_text(receipts) }
+    }
+
+    /// The receipts of one provider's night; `None` when there are none.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn receipts(&self, snapshot: SnapshotId, provider: &str) -> Result<Option<Vec<Receipt>>, ArchiveError> {
+        read_json(&self.receipts_path(snapshot, provider))
+    }
+
+    fn receipts_path(&self, snapshot: SnapshotId, provider: &str) -> PathBuf {
+        self.root.join("receipts").join(snapshot.to_string()).join(format!("{provider}.json"))
+    }
+
+    /// The folder of the archive.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Writes a file of the archive whole.
+    pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+        write_whole(&self.drafts, path, bytes)
     }
 
     /// The page of a receipt, its bytes checked against their hash.
@@ -259,13 +280,24 @@ impl Archive {
         self.root.join("addresses").join(&name[..2]).join(format!("{}.json", &name[2..]))
     }
 
-    fn object(&self, sha256: &str) -> PathBuf {
+    /// Where an object is.
+    pub(crate) fn object(&self, sha256: &str) -> PathBuf {
         self.root.join("objects").join(&sha256[..2]).join(format!("{}.zst", &sha256[2..]))
     }
 }
 
 fn receipts_text(receipts: &[Receipt]) -> String {
     serde_json::to_string_pretty(receipts).expect("a receipt is plain data")
+}
+
+/// A JSON file; `None` when it is not there.
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, ArchiveError> {
+    let io = |source| ArchiveError::Io { path: path.to_owned(), source };
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io(error)),
+        Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| io(error.into())),
+    }
 }
 
 /// Where files of a dataset are written before they are moved to their place.

@@ -37,6 +37,13 @@ pub enum Verb {
     Record(Record),
     /// Show what is in a machine: GPUs, memory, links, and where it was read
     Hardware(Hardware),
+    /// Derive a published night again from the archive and compare; asks no network
+    Replay(Replay),
+    /// Show where a price stands in the archived page, and each step from there to USD per GPU-hour
+    Explain(Explain),
+    /// Look after the archive of pages
+    #[command(subcommand)]
+    Archive(ArchiveVerb),
     /// Publish the earlier nights that a provider still names, each as a snapshot of its own time
     Backfill(Backfill),
     /// Look whether the dataset is whole and tonight's night can run; names the command that mends each problem
@@ -285,6 +292,72 @@ pub struct Record {
     /// Also read a provider whose terms restrict reading by machine
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub accept_terms: Vec<String>,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+    /// Snapshot: id, version, date, `latest` or `previous`
+    pub snapshot: String,
+    /// Publish what differs as a correction: a new snapshot of the same time; nothing that is published changes
+    #[arg(long)]
+    pub publish: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The offer's id, or its first characters
+    pub offer_id: String,
+    /// Snapshot: id, version, date, `latest` or `previous`
+    #[arg(long, default_value = "latest")]
+    pub snapshot: String,
+    /// How it is shown
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ExplainFormat,
+}
+
+/// How one offer is explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum ExplainFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// What can be done with the archive.
+#[derive(Debug, Subcommand)]
+pub enum ArchiveVerb {
+    /// Remove pages that are kept long enough; nothing removes them by itself
+    Prune(Prune),
+}
+
+/// Arguments of `archive prune`.
+#[derive(Debug, Args)]
+pub struct Prune {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// Pages of the last so many days stay
+    #[arg(long, value_name = "N")]
+    pub keep_days: u32,
+    /// Say what would go, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Also the pages of published nights; their rows stay, and cannot be explained or derived again any more
+    #[arg(long)]
+    pub published_too: bool,
 }
 
 /// A time with its zone, or a day, which is its midnight in UTC.

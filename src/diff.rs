@@ -2,7 +2,8 @@
 //!
 //! Compares amounts as published, in their own currency: a move of an exchange rate is no change of a price and is told
 //! apart. An offer is called removed or added only where its scope was complete on the other side; and where one crawl
-//! alone lacks it, it is called unconfirmed, because lists lose rows for a night.
+//! alone lacks it, it is called unconfirmed, because lists lose rows for a night. What only another reading of the same
+//! bytes moved is called a change of method and not of price.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -47,7 +48,11 @@ const WHAT: [&str; 17] = [
 ];
 
 /// Columns that go along.
-const ALONG: [&str; 3] = ["price_native_per_hour", "price_usd_per_gpu_hour", "scraper_version"];
+const ALONG: [&str; 6] =
+    ["price_native_per_hour", "price_usd_per_gpu_hour", "scraper_version", "raw_sha256", "raw_place", "published_text"];
+
+/// Cause of a difference that is one of reading, not of the source.
+const METHOD: &str = "method";
 
 /// The four lists, and exchange rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,7 +199,11 @@ impl Line {
             Self { list: List::Changed, is_unconfirmed: false, cause: None, missing_in: None, change_percent: None, texts };
         if in_a && in_b {
             let differs = |name: &str| -> PolarsResult<bool> { Ok(cell(name, "a")? != cell(name, "b")?) };
-            line.cause = Some(if differs("scraper_version")? { "method" } else { "price" });
+            // The same characters in the same place of the same bytes were only read otherwise. The place alone does not say
+            // so: a price that is added up from parts names the place of one.
+            let is_same_print = !differs("raw_sha256")? && !differs("raw_place")? && !differs("published_text")?;
+            let is_method = a.id.is_same_night(b.id) || differs("scraper_version")? || is_same_print;
+            line.cause = Some(if is_method { METHOD } else { "price" });
             if !differs("published_currency_code")? {
                 let float =
                     |side: &str| -> PolarsResult<Option<f64>> { Ok(cell("price_native_per_hour", side)?.text().parse().ok()) };
@@ -204,6 +213,8 @@ impl Line {
         }
         let (missing, name) = if in_a { (b, "b") } else { (a, "a") };
         line.missing_in = Some(name);
+        // A night and its correction are one crawl, read twice.
+        line.cause = a.id.is_same_night(b.id).then_some(METHOD);
         let place = ScopePlace {
             provider: line.text("provider"),
             scope: line.text("scope"),
@@ -212,7 +223,8 @@ impl Line {
         };
         let (list, is_unconfirmed) = if history.covers(missing, &place) {
             let list = if in_a { List::Removed } else { List::Added };
-            (list, !history.confirms_absence(missing, &place, line.text("offer_id"))?)
+            let is_confirmed = line.cause.is_some() || history.confirms_absence(missing, &place, line.text("offer_id"))?;
+            (list, !is_confirmed)
         } else {
             (List::NotObserved, false)
         };
@@ -329,7 +341,8 @@ struct ScopePlace<'a> {
 
 /// Which scopes were complete in which snapshot.
 struct History<'a> {
-    snapshots: &'a [Snapshot],
+    /// The newest of each night: a night that was corrected is no second crawl.
+    nights: Vec<&'a Snapshot>,
     complete: HashMap<String, BTreeSet<(String, String)>>,
     ids: RefCell<HashMap<usize, BTreeSet<String>>>,
 }
@@ -345,7 +358,7 @@ impl<'a> History<'a> {
                 complete.entry(id.to_owned()).or_default().insert((provider.to_owned(), scope.to_owned()));
             }
         }
-        Ok(Self { snapshots, complete, ids: RefCell::default() })
+        Ok(Self { nights: read::newest_of_each_night(snapshots), complete, ids: RefCell::default() })
     }
 
     /// Whether an offer of this place would have been seen in a snapshot. A provider is read by region on one night and
@@ -360,8 +373,9 @@ impl<'a> History<'a> {
     /// nothing earlier says otherwise.
     fn confirms_absence(&self, snapshot: &Snapshot, place: &ScopePlace<'_>, offer_id: &str) -> PolarsResult<bool> {
         let covered = |other: &&Snapshot| self.covers(other, place);
-        let before = self.snapshots.iter().rev().filter(|other| other.id < snapshot.id).find(covered);
-        let after = self.snapshots.iter().filter(|other| other.id > snapshot.id).find(covered);
+        let at = snapshot.id.instant();
+        let before = self.nights.iter().copied().rev().filter(|other| other.id.instant() < at).find(covered);
+        let after = self.nights.iter().copied().filter(|other| other.id.instant() > at).find(covered);
         let Some(before) = before else { return Ok(true) };
         if !self.has_offer(before, offer_id)? {
             return Ok(true);

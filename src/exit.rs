@@ -15,12 +15,14 @@ pub enum Exit {
     /// What was asked for was refused, or something outside the program stood in its way, such as a full disk or a damaged file:
     /// nothing was published, the last snapshot stays the latest.
     Refused = 11,
-    /// Nothing was due.
+    /// Nothing was due: a night that is there already, or a replay that would correct nothing.
     NothingDue = 12,
     /// Another run is writing to the dataset; nothing was done.
     Locked = 13,
     /// `doctor` found something that has to be mended.
     Unwell = 14,
+    /// The archive does not bear out what was published: a night derived again differs, or bytes are damaged or gone.
+    NotBorneOut = 15,
 }
 
 impl From<Exit> for std::process::ExitCode {

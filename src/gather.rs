@@ -9,6 +9,7 @@ use std::time::Instant;
 use gpuledger_scrapers::contract::{Parsed, SCOPE_INDEX, ScrapeError, Scraper};
 use gpuledger_scrapers::manifest::Manifest;
 use gpuledger_scrapers::read;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::{Archive, Receipt};
 use crate::fetch::Traffic;
@@ -18,7 +19,8 @@ use crate::print::harmless;
 use crate::validate::{Finding, ScopeCoverage, ScopeStatus, Severity};
 
 /// Where the pages of a night come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Input {
     /// From the provider, now.
     Live,
@@ -33,6 +35,9 @@ pub enum Input {
 }
 
 impl Input {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Live, Self::Recorded, Self::Typed, Self::Files, Self::History];
+
     /// The word in the `coverage` table.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -47,7 +52,7 @@ impl Input {
 }
 
 /// A scope that could not be had, with a stable code and a reason for people.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The scope it costs.
     pub scope: String,
@@ -60,6 +65,7 @@ pub struct Failure {
 }
 
 /// The archived pages of one provider and what could not be had.
+#[derive(Clone)]
 pub struct Delivery {
     /// The provider.
     pub scraper: &'static dyn Scraper,
@@ -101,13 +107,28 @@ struct Scope {
     parsed: Parsed,
     pages: Vec<Receipt>,
     failure: Option<Failure>,
+    /// Whether the failure is the parser's word on the pages.
+    is_refused: bool,
     seconds: f64,
 }
 
 /// Reads a provider's pages scope by scope, so that only one scope's bytes are in memory. A scope with a page missing is not
 /// read at all.
+///
+/// What was refused is asked for again by the next night, even where its address is said never to change.
 #[must_use]
 pub fn gather(delivery: Delivery, archive: &Archive) -> Gathered {
+    let gathered = gather_again(delivery, archive);
+    for page in gathered.scopes.values().filter(|scope| scope.is_refused).flat_map(|scope| &scope.pages) {
+        // That it cannot be forgotten adds nothing to the refusal.
+        let _ = archive.forget(&page.url);
+    }
+    gathered
+}
+
+/// The same of a night that is over: the archive stays as it is.
+#[must_use]
+pub fn gather_again(delivery: Delivery, archive: &Archive) -> Gathered {
     let manifest = delivery.scraper.manifest();
     let mut scopes: BTreeMap<String, Scope> = BTreeMap::new();
     for receipt in delivery.pages {
@@ -126,7 +147,10 @@ pub fn gather(delivery: Delivery, archive: &Archive) -> Gathered {
         if scope.failure.is_none() {
             match read_scope(delivery.scraper, name, &scope.pages, archive) {
                 Ok(parsed) => scope.parsed = parsed,
-                Err(failure) => scope.failure = Some(failure),
+                Err(failure) => {
+                    scope.is_refused = failure.code != NOT_ARCHIVED;
+                    scope.failure = Some(failure);
+                }
             }
         }
         scope.seconds = share + started.elapsed().as_secs_f64();
@@ -134,17 +158,19 @@ pub fn gather(delivery: Delivery, archive: &Archive) -> Gathered {
     Gathered { manifest, traffic: delivery.traffic, input: delivery.input, scopes }
 }
 
+/// Code of a page that the archive does not have, or not as it was.
+const NOT_ARCHIVED: &str = "not_archived";
+
 fn read_scope(scraper: &dyn Scraper, scope: &str, pages: &[Receipt], archive: &Archive) -> Result<Parsed, Failure> {
     let pages = pages.iter().map(|receipt| archive.page(receipt)).collect::<Result<Vec<_>, _>>().map_err(|error| Failure {
         scope: scope.to_owned(),
-        code: "not_archived".to_owned(),
+        code: NOT_ARCHIVED.to_owned(),
         reason: error.to_string(),
         is_skip: false,
     })?;
-    let urls: Vec<String> = pages.iter().map(|page| page.url.clone()).collect();
     // A parser that panics is a fault of this program and costs its scope, not the night.
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| read(scraper, pages).remove(scope)));
-    let failure = match result {
+    Err(match result {
         Ok(Some(Ok(parsed))) => return Ok(parsed),
         Ok(None) => return Ok(Parsed::default()),
         Ok(Some(Err(error))) => refused(scope.to_owned(), &error),
@@ -154,13 +180,7 @@ fn read_scope(scraper: &dyn Scraper, scope: &str, pages: &[Receipt], archive: &A
             reason: "the parser panicked, which is a fault of this program".to_owned(),
             is_skip: false,
         },
-    };
-    // What was refused is asked for again, even where its address is said never to change. That it cannot be forgotten adds
-    // nothing to the refusal.
-    for url in urls {
-        let _ = archive.forget(&url);
-    }
-    Err(failure)
+    })
 }
 
 /// A scope that was refused by its parser.

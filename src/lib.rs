@@ -22,6 +22,8 @@ pub mod fetch;
 pub mod gather;
 /// The bytes of one page, however they come.
 pub mod intake;
+/// What a night was made of, kept so that it can be made again.
+pub mod kept;
 /// One writer at a time.
 pub mod lock;
 /// A night's identity.
@@ -47,18 +49,27 @@ pub mod doctor;
 
 /// Two snapshots → what changed.
 pub mod diff;
+/// A row back to its bytes.
+pub mod explain;
 /// What could not be done, why, and what to do next.
 pub mod failed;
 /// What is in a machine, from the tables beside the scrapers.
 pub mod machines;
 /// Pages of a provider from files, shown as offers.
 pub mod parse;
+/// What of the archive is kept for how long.
+pub mod prune;
 /// Filters over the offers of a snapshot.
 pub mod query;
 /// A dated recording of a provider, made from the network.
 pub mod recorder;
+/// A published night again from the archive.
+pub mod replay;
 /// What a run says to the person who started it, and the lists that are no table of the dataset.
 pub mod report;
+
+/// Text of other people on a terminal.
+pub mod harmless;
 
 /// Values → typed columns → cells.
 pub mod frame;

@@ -25,6 +25,9 @@ pub const RUNS: &str = "runs";
 pub struct RunRecord {
     /// The snapshot it made, or would have made.
     pub snapshot_id: String,
+    /// The snapshot that it corrects; absent for a night as it was published first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrects: Option<String>,
     /// published, already_published or refused.
     pub outcome: &'static str,
     /// When the run started; differs from the snapshot's time for back-dated input.

@@ -8,7 +8,7 @@ use gpuledger_scrapers::{ALL, recordings};
 use polars::prelude::*;
 
 use crate::backfill::{self, BackfillError};
-use crate::cli::{Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb, Verb};
+use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb, Verb};
 use crate::diff::{self, List};
 use crate::exit::Exit;
 pub use crate::failed::Failed;
@@ -23,7 +23,7 @@ use crate::recorder::RecordError;
 use crate::run::{self, Night};
 use crate::schedule::next;
 use crate::snapshot::read::{self, Snapshot};
-use crate::{doctor, machines, parse, recorder};
+use crate::{doctor, explain, machines, parse, prune, recorder, replay};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -55,6 +55,9 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
             Ok(good(print::rows(&nights, &next::HEADINGS, args.printing.format)?))
         }
         Verb::Doctor(args) => doctor::doctor(&args).await,
+        Verb::Replay(args) => replay::replay(&args).await,
+        Verb::Explain(args) => explain::explain(&args).await,
+        Verb::Archive(ArchiveVerb::Prune(args)) => prune::prune(&args).await,
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| match error {
                 RecordError::Run(error) => error.into(),
@@ -250,14 +253,16 @@ async fn snapshots(args: &Listing) -> Result<Said, Failed> {
     let count = |number: usize| i64::try_from(number).ok();
     columns.longs("version", snapshots.iter().map(|snapshot| count(snapshot.version)));
     columns.strings("snapshot_id", snapshots.iter().map(|snapshot| Some(snapshot.id.to_string())));
+    columns.strings("corrects", snapshots.iter().map(|snapshot| snapshot.id.corrects().map(|corrected| corrected.to_string())));
     columns.longs("offers", snapshots.iter().map(|snapshot| snapshot.rows().and_then(count)));
     for (column, status) in [("providers_complete", "complete"), ("scopes_failed", "failed"), ("scopes_skipped", "skipped")] {
         let names: PolarsResult<Vec<String>> = snapshots.iter().map(|snapshot| list(status, &snapshot.id.to_string())).collect();
         columns.strings(column, names?.into_iter().map(|names| if names.is_empty() { None } else { Some(names) }));
     }
-    const HEADINGS: [Heading; 6] = [
+    const HEADINGS: [Heading; 7] = [
         heading("version", "version"),
         heading("snapshot_id", "snapshot"),
+        heading("corrects", "corrects"),
         heading("offers", "offers"),
         heading("providers_complete", "providers"),
         heading("scopes_failed", "failed"),

@@ -18,13 +18,15 @@ use crate::deliver::deliver;
 use crate::exit::Exit;
 use crate::fetch::Traffic;
 use crate::gather::{Delivery, Gathered, gather};
+use crate::kept;
 use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate, newest_rate_day, rates_frame};
 use crate::normalise::{Observed, normalise};
 use crate::offer::SCHEMA_VERSION;
 use crate::record::{self, RunRecord};
 use crate::snapshot::publish::{Published, fit_all, publish};
-use crate::snapshot::recover::clear_uncommitted;
+use crate::snapshot::read::PublishedAt;
+use crate::snapshot::recover::{clear_uncommitted, write_sidecars};
 use crate::snapshot::{SnapshotError, read};
 use crate::source::SourceError;
 use crate::validate::{Verdict, validate};
@@ -127,22 +129,43 @@ pub async fn judge_and_publish(
 ) -> Result<Night, RunError> {
     let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
     // A published night keeps the receipts of the pages that it was made of.
-    let mut sidecars = Vec::new();
-    for delivery in deliveries.iter().filter(|_| !is_published) {
-        let provider = delivery.scraper.manifest().provider.as_str();
-        let receipts = [delivery.pages.as_slice(), &delivery.turned_away].concat();
-        archive.keep_receipts(snapshot, provider, &receipts)?;
-        sidecars.push(Archive::receipts(snapshot, provider, &receipts));
-    }
+    let sidecars = if is_published { Vec::new() } else { kept::beside(snapshot, &deliveries) };
+    write_sidecars(output, &sidecars)?;
     let gathered: Vec<Gathered> = deliveries.into_iter().map(|delivery| gather(delivery, archive)).collect();
+    let judged = judge(output, snapshot, &gathered, more_rates, None).await?;
+    conclude(output, Started { snapshot, started_at, is_published, sidecars }, judged).await
+}
+
+/// A night that was judged and is not published.
+#[derive(Debug)]
+pub struct Judged {
+    /// What the rules say.
+    pub verdict: Verdict,
+    /// The exchange rates of its own pages.
+    pub rates: Vec<Rate>,
+    /// What each provider was asked for over the network.
+    pub network: BTreeMap<String, Traffic>,
+}
+
+/// From what was gathered to the verdict. With `until`, of the published exchange rates only those count that had been
+/// published by then: a night that is derived again knows no more than it did.
+///
+/// # Errors
+/// When the dataset cannot be used.
+pub async fn judge(
+    output: &Path,
+    snapshot: SnapshotId,
+    gathered: &[Gathered],
+    more_rates: &[Rate],
+    until: Option<PublishedAt>,
+) -> Result<Judged, RunError> {
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();
     let rates: Vec<Rate> = gathered.iter().flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
-    let known_rates = known_rates(output, snapshot, &observed, &rates).await?;
+    let known_rates = known_rates(output, snapshot, &observed, &rates, until).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
-    let verdict = validate(&normalised, &gathered)?;
+    let verdict = validate(&normalised, gathered)?;
     let network = gathered.iter().map(|gathered| (gathered.manifest.provider.clone(), gathered.traffic)).collect();
-    let started = Started { snapshot, started_at, is_published, network, sidecars };
-    conclude(output, started, verdict, &rates).await
+    Ok(Judged { verdict, rates, network })
 }
 
 /// The time a night is of: as asked, or that of the recordings, or now.
@@ -163,12 +186,13 @@ async fn known_rates(
     snapshot: SnapshotId,
     observed: &[Observed],
     rates: &[Rate],
+    until: Option<PublishedAt>,
 ) -> Result<polars::frame::DataFrame, RunError> {
     let first = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).min().unwrap_or(snapshot.date());
     let last = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).max().unwrap_or(snapshot.date());
     // Older rates than a week are not used; one week more is read so that they are told apart from missing ones.
     let first = first - chrono::Days::new(2 * RATE_AGE_DAYS_MAX);
-    let known = read::rates(output, first, last).await?;
+    let known = read::rates_known(output, first, last, until).await?;
     let tonight: Vec<Rate> = rates.iter().filter(|rate| (first..=last).contains(&rate.date)).cloned().collect();
     let tonight = rates_frame(&snapshot.to_string(), &tonight)?;
     Ok(known.vstack(&tonight)?.unique_stable(
@@ -179,23 +203,31 @@ async fn known_rates(
 }
 
 /// What is known of a night before it is judged.
-struct Started {
-    snapshot: SnapshotId,
-    started_at: DateTime<Utc>,
-    is_published: bool,
-    network: BTreeMap<String, Traffic>,
-    /// The receipts, which belong beside a published night as its record does: a run that dies once the night is published
-    /// leaves them to the next.
-    sidecars: Vec<Sidecar>,
+#[derive(Debug)]
+pub struct Started {
+    /// Its id.
+    pub snapshot: SnapshotId,
+    /// When the run started.
+    pub started_at: DateTime<Utc>,
+    /// Whether it was there already.
+    pub is_published: bool,
+    /// What it was made of, which belongs beside a published night as its record does: a run that dies once the night is
+    /// published leaves it to the next.
+    pub sidecars: Vec<Sidecar>,
 }
 
-/// Publishes what was judged, and leaves the record.
-async fn conclude(output: &Path, started: Started, verdict: Verdict, rates: &[Rate]) -> Result<Night, RunError> {
-    let Started { snapshot, started_at, is_published, network, mut sidecars } = started;
+/// Publishes a judged night if it may be, and leaves its record.
+///
+/// # Errors
+/// When the dataset cannot be used, or has the snapshot with other rows.
+pub async fn conclude(output: &Path, started: Started, judged: Judged) -> Result<Night, RunError> {
+    let Started { snapshot, started_at, is_published, mut sidecars } = started;
+    let Judged { verdict, rates, network } = judged;
     let providers = record::providers(&verdict.coverage, &network);
     let is_whole = providers.iter().all(|provider| provider.status == "complete");
     let mut record = RunRecord {
         snapshot_id: snapshot.to_string(),
+        corrects: snapshot.corrects().map(|corrected| corrected.to_string()),
         outcome: "refused",
         started_at,
         ended_at: Utc::now(),
@@ -217,7 +249,7 @@ async fn conclude(output: &Path, started: Started, verdict: Verdict, rates: &[Ra
     };
     record.outcome = "published";
     sidecars.push(record::sidecar(&record));
-    if publish(output, snapshot, night, rates, &sidecars).await? == Published::Already {
+    if publish(output, snapshot, night, &rates, &sidecars).await? == Published::Already {
         record.outcome = "already_published";
         // The record of the run that published it stays, unless that run died before it wrote one.
         if !record::is_kept(output, snapshot) {

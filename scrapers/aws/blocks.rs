@@ -15,6 +15,7 @@ use crate::contract::{Os, Page, Parsed, Place, PricingModel, PublishedOffer, Scr
 use crate::html;
 use crate::json::{self, Object};
 use crate::money::{self, NumberFormat};
+use crate::spot::Piece;
 
 /// A table of prices, wherever it stood.
 struct Table {
@@ -184,6 +185,40 @@ fn check(amount: Decimal, accelerator_text: Option<&str>, count: Option<Ratio<u3
         return Err(SkipReason::Contradiction(format!("{amount} an hour is not {count} times {rate}")));
     }
     Ok(())
+}
+
+/// The row that a place such as "table `P5 Pricing`, row 3" or "table 2, row 3" names.
+pub(super) fn pieces(page: &Page, at: &str) -> Option<Vec<Piece>> {
+    let (table, row) = at.strip_prefix("table ")?.rsplit_once(", row ")?;
+    let row: usize = row.parse().ok()?;
+    let document = html::document(page).ok()?;
+    if let Some(name) = table.strip_prefix('`').and_then(|name| name.strip_suffix('`')) {
+        return piece_in_json(page, &document, name, row);
+    }
+    let table = document.select(&html::selector("table")).nth(table.parse::<usize>().ok()?.checked_sub(1)?)?;
+    let rows: Vec<_> = table.select(&html::selector("tr")).collect();
+    Some(html::pieces_of_rows(page.text().ok()?, &document, rows.first().copied(), *rows.get(row)?))
+}
+
+/// A row of a table in JSON, unpacked from the two layers of text that it stands in.
+fn piece_in_json(page: &Page, document: &Html, name: &str, row: usize) -> Option<Vec<Piece>> {
+    for script in document.select(&html::selector(r#"script[type="application/json"]"#)) {
+        let inner = within(page, script.text().collect());
+        let Ok(data) = json::document(&inner) else { continue };
+        let items = data.optional("data").and_then(|data| data.object().ok()?.optional("items")?.list().ok());
+        for item in items.into_iter().flatten() {
+            let fields = item.object().ok().and_then(|item| item.optional("fields")?.object().ok());
+            let is_named = |fields: &Object<'_>| fields.text("itemHeading").is_ok_and(|heading| heading.trim() == name);
+            let Some(fields) = fields.filter(|fields| fields.has("itemTableData") && is_named(fields)) else { continue };
+            let rows = within(page, fields.text("itemTableData").ok()?.into_owned());
+            if let Some(row) = json::root(&rows).ok()?.list().ok()?.get(row.checked_sub(1)?) {
+                let headings = fields.text("itemTableColumns").ok()?.into_owned();
+                let row = row.characters().to_owned();
+                return Some(vec![Piece::unpacked("headings", headings), Piece::unpacked("row", row)]);
+            }
+        }
+    }
+    None
 }
 
 /// The tables that the page draws itself from JSON within it.

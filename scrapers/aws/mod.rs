@@ -29,16 +29,18 @@ mod plans;
 mod prices;
 mod reservations;
 mod spot;
+mod spots;
 #[cfg(test)]
 mod tests;
 
 use std::sync::LazyLock;
 
-use crate::contract::{Page, PageRequest, Parsed, PastNight, SCOPE_INDEX, ScrapeError, Scraper};
+use crate::contract::{Page, PageRequest, Parsed, PastNight, Place, SCOPE_INDEX, ScrapeError, Scraper};
 use crate::hardware::KnownMachine;
 use crate::json;
 use crate::manifest::Manifest;
 use crate::sieve::Sieve;
+use crate::spot::{Piece, Spot};
 
 /// The source.
 pub struct Aws;
@@ -100,6 +102,14 @@ impl Scraper for Aws {
             Kind::Blocks => Ok(Some(SCOPE_BLOCKS.to_owned())),
             Kind::Index => Ok(Some(SCOPE_INDEX.to_owned())),
         }
+    }
+
+    fn spots(&self, pages: &[Page], place: &Place, _sku: Option<&str>, text: &str) -> Vec<Spot> {
+        spots::of_price(pages, place, text)
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        spots::pieces(page, at)
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -19,6 +19,7 @@ use crate::contract::{Page, PageRequest, Parsed, Place, PublishedRate, SCOPE_ALL
 use crate::json::start_of;
 use crate::manifest::Manifest;
 use crate::money;
+use crate::spot::{self, Piece};
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,23 @@ impl Scraper for Ecb {
 
     fn history_index(&self) -> Vec<PageRequest> {
         vec![PageRequest::get("history", SCOPE_ALL, "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip")]
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        if page.body.starts_with(b"PK") {
+            let lines = spot::line(&unzipped(page).ok()?, at.strip_prefix("line ")?.split(',').next()?.parse().ok()?, 1)?;
+            return Some(lines.into_iter().map(|piece| Piece::unpacked(piece.is, piece.text)).collect());
+        }
+        let Some((time, code)) = at.strip_prefix("Cube time='").and_then(|rest| rest.split_once("', currency='")) else {
+            return spot::pieces(page, at);
+        };
+        let (text, code) = (page.text().ok()?, code.strip_suffix('\'')?);
+        let document = roxmltree::Document::parse(text).ok()?;
+        let day = document.descendants().find(|node| node.attribute("time") == Some(time))?;
+        let cube = day.children().find(|node| node.attribute("currency") == Some(code))?;
+        let start = day.range().start;
+        let of_day = start..start + text.get(start..)?.find('>')? + 1;
+        Some(vec![Piece::of("day", text, of_day)?, Piece::of("value", text, cube.range())?])
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -175,6 +175,7 @@ fn amount(sum: &Sum<'_>) -> Decimal {
     Decimal::from_i128_with_scale((2 * scaled + DIVISOR) / (2 * DIVISOR), DECIMALS).normalize()
 }
 
-fn dollars(nanos: i128) -> Decimal {
+/// Billionths of a dollar as dollars.
+pub(super) fn dollars(nanos: i128) -> Decimal {
     Decimal::from_i128_with_scale(nanos, 9).normalize()
 }

@@ -30,6 +30,7 @@ mod machines;
 mod page;
 mod region;
 mod skus;
+mod spots;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -41,6 +42,7 @@ use crate::contract::{Page, PageRequest, Parsed, Place, SCOPE_ALL, ScrapeError, 
 use crate::hardware::KnownMachine;
 use crate::json;
 use crate::manifest::Manifest;
+use crate::spot::{Piece, Spot};
 use catalog::Envelope;
 
 /// The source.
@@ -65,6 +67,14 @@ impl Scraper for Gcp {
     fn scope(&self, page: &Page) -> Result<Option<String>, ScrapeError> {
         // The page for people has less of one region, so a night without a key says nothing of the rest.
         Ok(Some(if page::is_page(page)? { page::SCOPE } else { SCOPE_ALL }.to_owned()))
+    }
+
+    fn spots(&self, pages: &[Page], place: &Place, sku: Option<&str>, text: &str) -> Vec<Spot> {
+        spots::of_sum(pages, place, sku, text)
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        spots::pieces(page, at)
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -115,7 +115,7 @@ fn check_whole(page: &Page, document: &Html) -> Result<(), ScrapeError> {
 }
 
 /// The cells of a row. A footnote's mark stands apart in brackets, so that its digits never join a name or an amount.
-fn cells(row: ElementRef<'_>) -> Vec<String> {
+pub(super) fn cells(row: ElementRef<'_>) -> Vec<String> {
     let mark = |element: ElementRef<'_>| (element.value().name() == "sup").then(|| format!(" [{}]", html::visible_text(element)));
     let text = |cell| {
         let mut words = String::new();
@@ -135,7 +135,7 @@ fn unmarked(text: &str) -> &str {
     }
 }
 
-fn is_heading(row: &[String]) -> bool {
+pub(super) fn is_heading(row: &[String]) -> bool {
     row.iter().any(|heading| column(unmarked(heading)) == Column::Machine)
 }
 

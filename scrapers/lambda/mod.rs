@@ -24,6 +24,7 @@ use crate::contract::{
 };
 use crate::manifest::Manifest;
 use crate::money::{self, NumberFormat};
+use crate::spot::Piece;
 use crate::{hardware, html};
 
 #[cfg(test)]
@@ -43,6 +44,18 @@ const HEADERS: [&str; 5] = [MEMORY, "vCPUs", "RAM", "STORAGE", PRICE];
 impl Scraper for Lambda {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        let (count, row) = at.strip_prefix("tab `")?.split_once("x`, row ")?;
+        let (count, row): (u32, usize) = (count.parse().ok()?, row.parse().ok()?);
+        let document = html::document(page).ok()?;
+        let (_, tab) = tabs(page, strip(page, &document).ok()?).ok()?.into_iter().find(|(of_tab, _)| *of_tab == count)?;
+        let id = tab.attr("aria-controls")?;
+        let panel = document.select(&html::selector("[role=tabpanel]")).find(|panel| panel.attr("id") == Some(id))?;
+        let headings = panel.select(&html::selector("thead tr")).next();
+        let row = panel.select(&html::selector("tbody tr")).nth(row.checked_sub(1)?)?;
+        Some(html::pieces_of_rows(page.text().ok()?, &document, headings, row))
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -7,6 +7,7 @@
 pub mod currency;
 pub mod gpu;
 pub mod region;
+pub mod steps;
 pub mod unit;
 
 #[cfg(test)]

@@ -39,7 +39,10 @@ pub enum UnitError {
 }
 
 /// Hours that one unit of time pays for, exactly.
-fn hours(unit: PriceUnit, hours_per_month: u32, commitment_months: Option<u32>) -> Result<Exact, UnitError> {
+///
+/// # Errors
+/// When the unit is a term and its months are not known.
+pub fn hours(unit: PriceUnit, hours_per_month: u32, commitment_months: Option<u32>) -> Result<Exact, UnitError> {
     let whole = |hours: u32| Exact::from_integer(i128::from(hours));
     Ok(match unit {
         PriceUnit::Second => Exact::new(1, 3_600),

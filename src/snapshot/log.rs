@@ -27,6 +27,9 @@ const SNAPSHOT_TAG: &str = "gpuledger.snapshot_id";
 /// Key of an `Add` action's tag that names the version of the log that added the file.
 const VERSION_TAG: &str = "gpuledger.version";
 
+/// Key of the tag that names the snapshot which the file's own corrects.
+const CORRECTS_TAG: &str = "gpuledger.corrects";
+
 /// Key of the table's property that says which version of the columns it has.
 pub const SCHEMA_VERSION_KEY: &str = "gpuledger.schema_version";
 
@@ -215,7 +218,8 @@ impl Log {
         let date = snapshot.date().to_string();
         let partition_values =
             if self.table.is_partitioned { HashMap::from([("snapshot_date".to_owned(), Some(date))]) } else { HashMap::new() };
-        let tags = [(SNAPSHOT_TAG, snapshot.to_string()), (VERSION_TAG, version.to_string())];
+        let mut tags = vec![(SNAPSHOT_TAG, snapshot.to_string()), (VERSION_TAG, version.to_string())];
+        tags.extend(snapshot.corrects().map(|corrected| (CORRECTS_TAG, corrected.to_string())));
         let mut actions: Vec<Action> = replaced.iter().map(removal).collect();
         actions.push(Action::Add(Add {
             path: file.path.clone(),
@@ -342,10 +346,10 @@ fn rate_days(stats: &str) -> Option<(NaiveDate, NaiveDate)> {
     Some((day("minValues")?, day("maxValues")?))
 }
 
-/// The snapshot a file is of: its name begins with the id.
+/// The snapshot a file is of: its name is the id and a hash.
 fn snapshot_of(path: &str) -> Option<SnapshotId> {
     let name = path.rsplit('/').next()?;
-    name.get(..20)?.parse().ok()
+    name.rsplit_once('-')?.0.parse().ok()
 }
 
 fn failed(table: &Table, source: DeltaTableError) -> SnapshotError {

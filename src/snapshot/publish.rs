@@ -91,6 +91,16 @@ pub async fn publish(
     Err(SnapshotError::Overtaken { snapshot: snapshot.to_string(), attempts: ATTEMPTS_MAX })
 }
 
+/// A night's offers in the order of their file, and the bytes of that file.
+///
+/// # Errors
+/// When polars cannot write them.
+pub fn offers_file(night: &Validated) -> Result<(DataFrame, Vec<u8>), SnapshotError> {
+    let offers = in_order(night.offers(), &OFFERS)?;
+    let bytes = parquet_bytes(&OFFERS, &offers).map_err(|source| rows_error(&OFFERS, source))?;
+    Ok((offers, bytes))
+}
+
 /// Looks whether the dataset's columns are this program's, before anything is written, and adds those that it lacks.
 ///
 /// # Errors

@@ -1,4 +1,7 @@
 //! Reads published snapshots: which there are, their rows, what they cover, the rates.
+//!
+//! A night that was corrected is there more than once. Who asks for a night by its date or its turn gets the newest of
+//! them; an id or a version names exactly one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,6 +36,37 @@ impl Snapshot {
     pub const fn rows(&self) -> Option<usize> {
         self.file.rows
     }
+
+    /// The file of its offers.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.file.file
+    }
+
+    /// When its offers were committed.
+    #[must_use]
+    pub const fn published_at(&self) -> PublishedAt {
+        PublishedAt(self.file.committed_at_ms)
+    }
+}
+
+/// A moment in the order of publishing, which is not the order of the nights: history is filled in later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublishedAt(i64);
+
+/// The newest snapshot of each night: itself, or its last correction. Oldest night first.
+#[must_use]
+pub fn newest_of_each_night(snapshots: &[Snapshot]) -> Vec<&Snapshot> {
+    let is_newest = |snapshot: &&Snapshot| newest_of_night(snapshots, snapshot.id).is_some_and(|newest| newest.id == snapshot.id);
+    snapshots.iter().filter(is_newest).collect()
+}
+
+/// The newest snapshot of the night that an id is of.
+#[must_use]
+pub fn newest_of_night(snapshots: &[Snapshot], id: SnapshotId) -> Option<&Snapshot> {
+    // They are in order, and a correction comes right after what it corrects.
+    let after = snapshots.partition_point(|known| known.id.instant() <= id.instant());
+    snapshots[..after].last().filter(|known| known.id.is_same_night(id))
 }
 
 /// Every published snapshot, oldest first.
@@ -55,19 +89,21 @@ pub async fn snapshots(output: &Path) -> Result<Vec<Snapshot>, SnapshotError> {
     Ok(snapshots)
 }
 
-/// The snapshot a person means: an id, a version, a date (its last), `latest` or `previous`.
+/// The snapshot a person means: an id, a version, a date (its last night), `latest` or `previous`. The last three mean a
+/// night, and of a corrected one the newest correction.
 ///
 /// # Errors
 /// When there is none.
 pub fn choose<'a>(snapshots: &'a [Snapshot], wanted: &str) -> Result<&'a Snapshot, SnapshotError> {
+    let nights = newest_of_each_night(snapshots);
     let found = match wanted {
-        "latest" => snapshots.last(),
-        "previous" => snapshots.len().checked_sub(2).and_then(|index| snapshots.get(index)),
+        "latest" => nights.last().copied(),
+        "previous" => nights.len().checked_sub(2).and_then(|index| nights.get(index)).copied(),
         _ => {
             if let Ok(id) = wanted.parse::<SnapshotId>() {
                 snapshots.iter().find(|snapshot| snapshot.id == id)
             } else if let Ok(date) = wanted.parse::<NaiveDate>() {
-                snapshots.iter().rfind(|snapshot| snapshot.id.date() == date)
+                nights.iter().rfind(|snapshot| snapshot.id.date() == date).copied()
             } else if let Ok(version) = wanted.parse::<usize>() {
                 snapshots.iter().find(|snapshot| snapshot.version == version)
             } else {
@@ -114,8 +150,21 @@ pub async fn coverage(output: &Path, snapshots: &[Snapshot]) -> Result<DataFrame
 /// # Errors
 /// When the table cannot be read.
 pub async fn rates(output: &Path, first: NaiveDate, last: NaiveDate) -> Result<DataFrame, SnapshotError> {
+    rates_known(output, first, last, None).await
+}
+
+/// The same; with `until`, only those that had been published by then.
+///
+/// # Errors
+/// When the table cannot be read.
+pub async fn rates_known(
+    output: &Path,
+    first: NaiveDate,
+    last: NaiveDate,
+    until: Option<PublishedAt>,
+) -> Result<DataFrame, SnapshotError> {
     let Some(log) = Log::open(output, &RATES).await? else { return Ok(frame::empty(&RATES)) };
-    rates_in(&log, first, last)
+    rates_until(&log, first, last, until)
 }
 
 /// The same, of one version of the log.
@@ -123,7 +172,13 @@ pub async fn rates(output: &Path, first: NaiveDate, last: NaiveDate) -> Result<D
 /// # Errors
 /// As [`rates`].
 pub fn rates_in(log: &Log, first: NaiveDate, last: NaiveDate) -> Result<DataFrame, SnapshotError> {
-    let rows = rows(log, |file| file.rate_days.is_none_or(|(low, high)| low <= last && first <= high))?;
+    rates_until(log, first, last, None)
+}
+
+fn rates_until(log: &Log, first: NaiveDate, last: NaiveDate, until: Option<PublishedAt>) -> Result<DataFrame, SnapshotError> {
+    let is_of_days = |file: &LoggedFile| file.rate_days.is_none_or(|(low, high)| low <= last && first <= high);
+    let was_known = |file: &LoggedFile| until.is_none_or(|until| file.committed_at_ms <= until.0);
+    let rows = rows(log, |file| is_of_days(file) && was_known(file))?;
     let between = col("rate_date").gt_eq(lit(first)).and(col("rate_date").lt_eq(lit(last)));
     rows.lazy().filter(between).collect().map_err(|source| parquet_error(log, source))
 }

@@ -87,7 +87,7 @@ async fn take_back_file(
 ///
 /// # Errors
 /// When the disk refuses.
-pub(super) fn write_sidecars(output: &Path, sidecars: &[Sidecar]) -> Result<(), SnapshotError> {
+pub fn write_sidecars(output: &Path, sidecars: &[Sidecar]) -> Result<(), SnapshotError> {
     for sidecar in sidecars {
         let path = output.join(&sidecar.path);
         if std::fs::read(&path).ok().as_deref() != Some(sidecar.text.as_bytes()) {

@@ -322,6 +322,26 @@ def documented_blocks(directory):
         run_python(f"notebook {notebook.name}", [str(notebook)], directory)
 
 
+def corrections(directory):
+    """What the page says of corrections: of a night and its correction only the latter is left, in both readers."""
+    page = (HOUSE / "output/README.md").read_text(encoding="utf-8")
+    in_polars = re.search(r"`(offers\.filter\(.*?\.over\(.*?)`", page, re.S)[1]
+    in_duckdb = re.search(r"`(SELECT \* FROM offers QUALIFY.*?)`", page, re.S)[1]
+    nights = ["2026-10-30T18-00-00Z", "2026-10-30T18-00-00Z-r1", "2026-10-30T18-00-00Z-r2", "2026-10-31T18-00-00Z"]
+    wanted = [(nights[2], 2), (nights[3], 3)]
+    source = pl.DataFrame({"snapshot_id": nights + [nights[3]], "price": [0, 1, 2, 3, 3]})
+    for number, night in enumerate(nights):
+        source.filter(pl.col("snapshot_id") == night).write_parquet(directory / f"correction-{number}.parquet")
+    offers = pl.scan_parquet(directory / "correction-*.parquet")
+    kept = eval(" ".join(in_polars.split()), {"pl": pl, "offers": offers}).collect()
+    same("corrections, polars", sorted(set(kept.rows())), wanted)
+    same("corrections, polars: rows", kept.height, 3)
+    offers = duckdb.read_parquet(str(directory / "correction-*.parquet"))
+    kept = duckdb.sql(in_duckdb).fetchall()
+    same("corrections, duckdb", sorted(set(kept)), wanted)
+    same("corrections, duckdb: rows", len(kept), 3)
+
+
 def day_filters(root, day):
     files, place = table_places(root, "offers")
     order = pq.read_schema(sorted((root / "offers").glob("20*/*.parquet"))[0]).names
@@ -426,6 +446,7 @@ def main():
         compare_findings(root, night)
         attempt("pinned columns", lambda: pinned_columns(root))
         attempt("day filters", lambda: day_filters(root, day))
+        attempt("corrections", lambda: corrections(directory))
         print("readers: the pages' own blocks", flush=True)
         documented_blocks(directory)
 
