@@ -13,6 +13,7 @@ use crate::diff::{self, List};
 use crate::exit::Exit;
 use crate::frame::{Cell, Columns};
 use crate::gather::Input;
+use crate::harmless;
 use crate::night::SnapshotId;
 use crate::print::{self, Format, Heading, heading};
 use crate::query;
@@ -52,7 +53,8 @@ impl Failed {
         let mut text = what.to_owned();
         let mut cause = Some(error);
         while let Some(error) = cause {
-            let words = error.to_string();
+            // An error may repeat the words of a page.
+            let words = harmless::lines(&error.to_string());
             if !text.ends_with(&words) {
                 let _ = write!(text, "{}{words}", if text.is_empty() { "" } else { ": " });
             }
@@ -147,7 +149,7 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
             0 | 1 => String::new(),
             missing => format!(" ({missing} scopes missing)"),
         };
-        let _ = writeln!(data, "{}: {reason}{more}", provider.provider);
+        let _ = writeln!(data, "{}: {}{more}", provider.provider, harmless::line(reason));
     }
     let _ = writeln!(data, "\n{}", conclusion(&night, output, args.recorded));
     if night.exit != Exit::Refused {
