@@ -8,7 +8,7 @@ use miette::Diagnostic;
 use polars::prelude::PolarsError;
 
 use crate::exit::Exit;
-use crate::print;
+use crate::harmless::harmless;
 use crate::query;
 use crate::run::RunError;
 use crate::snapshot::SnapshotError;
@@ -32,7 +32,7 @@ impl Failed {
         let mut text = what.to_owned();
         let mut cause = Some(error);
         while let Some(error) = cause {
-            let words = print::harmless(&error.to_string()).into_owned();
+            let words = harmless(&error.to_string()).into_owned();
             if !text.ends_with(&words) {
                 let _ = write!(text, "{}{words}", if text.is_empty() { "" } else { ": " });
             }

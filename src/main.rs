@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use gpuledger::cli::Cli;
 use gpuledger::exit::Exit;
+use gpuledger::harmless;
 use gpuledger::report::{self, Failed};
 use miette::Diagnostic;
 
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
     match runtime.block_on(report::run(cli)) {
         Ok(said) => {
             if let Some(night) = &said.talk {
-                eprint!("{night}");
+                eprint!("{}", harmless::lines(night));
             }
             // A reader that has seen enough closes the pipe; that is no fault.
             let _ = std::io::stdout().write_all(said.data.as_bytes());

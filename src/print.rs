@@ -11,6 +11,8 @@ use comfy_table::{Attribute, Cell as TableCell, CellAlignment, ContentArrangemen
 use polars::prelude::*;
 
 use crate::frame::Cell;
+use crate::harmless::cut;
+pub use crate::harmless::harmless;
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -58,32 +60,6 @@ pub fn rows(frame: &DataFrame, headings: &[Heading], format: Format) -> PolarsRe
     }
 }
 
-/// Text from somebody else, safe to show on a terminal: what cannot be seen, or moves the cursor, turns the direction of
-/// writing or breaks the line is spelled out, such as `\u{1b}`, and a text longer than a screen is cut.
-#[must_use]
-pub fn harmless(text: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 2_000;
-    cut_harmless(text, LONGEST)
-}
-
-fn cut_harmless(text: &str, longest: usize) -> Cow<'_, str> {
-    // What Rust escapes in a debug print is what has no picture of its own; quotes and backslashes have one.
-    let is_seen = |c: char| matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1;
-    let end = text.char_indices().nth(longest).map_or(text.len(), |(end, _)| end);
-    let start = &text[..end];
-    if end == text.len() && text.chars().all(is_seen) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(start.len());
-    for c in start.chars() {
-        if is_seen(c) { shown.push(c) } else { shown.extend(c.escape_debug()) }
-    }
-    if end < text.len() {
-        shown.push('…');
-    }
-    Cow::Owned(shown)
-}
-
 /// A text as a cell of a CSV: one that a spreadsheet would take for a formula gets an apostrophe in front, which spreadsheets
 /// take for "this is text". Numbers never come here.
 fn no_formula(text: &str) -> Cow<'_, str> {
@@ -123,7 +99,7 @@ fn shown(cell: &Cell, is_float: bool) -> String {
             Ok(number) => format!("{number:.4}"),
             Err(_) => number.clone(),
         },
-        Cell::Text(text) => cut_harmless(text, CELL_WIDTH_MAX).into_owned(),
+        Cell::Text(text) => cut(text, CELL_WIDTH_MAX).into_owned(),
         other => other.text(),
     }
 }
@@ -167,34 +143,6 @@ fn objects(frame: &DataFrame) -> PolarsResult<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_would_upset_a_terminal_is_written_as_its_number() {
-        assert_eq!(harmless("H100 “SXM” · 8 × 80 GB, 上海"), "H100 “SXM” · 8 × 80 GB, 上海");
-        assert!(matches!(harmless("plain"), Cow::Borrowed(_)));
-        assert_eq!(harmless("a\u{1b}[2Jb\r\nc\u{7}\u{9b}d"), "a\\u{1b}[2Jb\\r\\nc\\u{7}\\u{9b}d");
-        assert_eq!(
-            harmless("1\u{202e}00.1\u{2066}\u{200f}\u{2028}\u{feff}"),
-            "1\\u{202e}00.1\\u{2066}\\u{200f}\\u{2028}\\u{feff}"
-        );
-    }
-
-    #[test]
-    fn a_terminal_obeys_nothing_that_a_page_says() {
-        for (text, shown) in [
-            ("8x H100 SXM (80 GB), 华北2 ¥3 \"é\" \\ 'x'", "8x H100 SXM (80 GB), 华北2 ¥3 \"é\" \\ 'x'"),
-            ("\u{1b}[31mred\u{1b}[0m", "\\u{1b}[31mred\\u{1b}[0m"),
-            ("\u{1b}]8;;http://x\u{7}link", "\\u{1b}]8;;http://x\\u{7}link"),
-            ("\u{9b}2J", "\\u{9b}2J"),
-            ("a\nb\tc\rd\u{8}", "a\\nb\\tc\\rd\\u{8}"),
-            ("a\u{202e}b\u{2066}c\u{2069}d\u{200b}\u{feff}", "a\\u{202e}b\\u{2066}c\\u{2069}d\\u{200b}\\u{feff}"),
-            ("a\u{0}\u{2028}\u{e0041}", "a\\0\\u{2028}\\u{e0041}"),
-        ] {
-            assert_eq!(harmless(text), shown);
-        }
-        assert!(matches!(harmless("plain"), Cow::Borrowed("plain")));
-        assert_eq!(harmless(&"x".repeat(5_000)).chars().count(), 2_001);
-    }
 
     #[test]
     fn a_spreadsheet_sees_no_formula_and_a_number_stays_a_number() {

@@ -82,7 +82,7 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
             0 | 1 => String::new(),
             missing => format!(" ({missing} scopes missing)"),
         };
-        let _ = writeln!(data, "{}: {reason}{more}", provider.provider);
+        let _ = writeln!(data, "{}: {}{more}", provider.provider, reason);
     }
     let _ = writeln!(data, "\n{}", conclusion(&night, output, args.recorded));
     if night.exit != Exit::Refused {

@@ -143,6 +143,12 @@ async fn past_nights_become_snapshots_of_their_own_time_and_a_broken_run_goes_on
     assert_eq!(times_asked(&server, &list_path("20260902040506", "us-east-1")).await, 1);
     let third = run(&dataset, &server, BOTH, &["--since", "2026-09-01"]).await.expect("it runs");
     assert_eq!((third.named, third.there_before, third.nights.len()), (3, 3, 0));
+    for night in ["2026-09-02", "2026-09-09", "2026-09-16"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
+        let again = command.args(["replay", night, "--output"]).arg(dataset.path()).output().expect("the program runs");
+        let talk = String::from_utf8_lossy(&again.stderr).into_owned();
+        assert!(again.status.code() == Some(0) && talk.contains("identical"), "{talk}");
+    }
 
     let price = |snapshot: &str| {
         let args = ["offers", "--snapshot", snapshot, "--instance-type", "p5.48xlarge", "--region", "us-east-1"];

@@ -298,8 +298,10 @@ fn help(night: SnapshotId, delivery: &Delivery) -> String {
             format!("`gpuledger collect --recorded --at {time}` archives the built-in pages again, if they are still the same")
         }
         Input::Files => format!("`gpuledger collect --from DIR --at {time}` archives the same files again"),
-        Input::Live | Input::History => format!(
+        Input::Live => format!(
             "{copy}; `gpuledger collect --providers {provider}` archives it again only if the source still answers the same bytes"
         ),
+        // A night of history that is there is not asked for again.
+        Input::History => copy.to_owned(),
     }
 }

@@ -105,6 +105,12 @@ pub fn parse(text: &str, path: &Path) -> Result<(Schedule, Due), ScheduleError> 
     Ok((schedule, due))
 }
 
+/// Place and reason, without the picture between them.
+fn in_one_line(error: &toml::de::Error) -> String {
+    let told = error.to_string();
+    told.lines().filter(|line| !line.contains(" |")).collect::<Vec<_>>().join(": ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
