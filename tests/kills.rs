@@ -1,7 +1,7 @@
 //! A run killed at every step and at any moment: what was published stays whole, and the next run leaves no trace of it.
 //!
 //! `GPULEDGER_KILLS=N` kills N times at random moments, `GPULEDGER_KILL_SEED` sets the moments, and `GPULEDGER_STRACE=1`
-//! takes every step instead of every fifth and makes the absence of strace a failure.
+//! takes every step instead of every ninth and makes the absence of strace a failure.
 
 #[path = "support/whole.rs"]
 mod whole;
@@ -87,7 +87,7 @@ fn side_by_side<T: Sync>(work: &[T], each: impl Fn(usize, &T) + Sync) {
 fn kill_at_each_step(before: &Ground, good: &[&str]) -> usize {
     let steps = steps_of(&before.copy());
     assert!(steps.len() > 30, "{steps:?}");
-    let every = if is_thorough() { 1 } else { 5 };
+    let every = if is_thorough() { 1 } else { 9 };
     let chosen: Vec<_> = steps.into_iter().enumerate().filter(|(index, _)| index % every == 0).collect();
     side_by_side(&chosen, |_, (index, (call, number))| {
         let ground = before.copy();
@@ -153,7 +153,7 @@ fn a_night_killed_again_and_again_at_random_moments_is_published_once_by_the_run
     let number = |name: &str, otherwise: u64| {
         std::env::var(name).map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
     };
-    let (kills, seed) = (number("GPULEDGER_KILLS", 12), number("GPULEDGER_KILL_SEED", 20_261_030));
+    let (kills, seed) = (number("GPULEDGER_KILLS", 8), number("GPULEDGER_KILL_SEED", 20_261_030));
     eprintln!("{kills} kills, GPULEDGER_KILL_SEED={seed}");
     let before = Ground::new();
     assert_eq!(before.night(FIRST).0, Some(0));

@@ -15,26 +15,54 @@ use whole::{Ground, block_on};
 
 const AT: &str = "2026-10-30T18:00:00Z";
 
-/// Puts nights before the one that is there, by committing copies of its files under earlier names.
+/// Puts nights before the one that is there: copies of its files under earlier names, and of its entry in each log.
 async fn add_history(root: &Path, nights: u64) {
     let last: SnapshotId = AT.replace(':', "-").parse().expect("it is an id");
     for table in [&OFFERS, &COVERAGE, &RATES] {
         let table: &'static Table = table;
-        let mut log = Log::open(root, table).await.expect("the log reads").expect("there is one");
+        let log = Log::open(root, table).await.expect("the log reads").expect("there is one");
         let file = log.files().expect("the log reads").remove(0);
         let bytes = std::fs::read(&file.file).expect("the file reads");
+        let entries = root.join(table.name).join("_delta_log");
+        let entry = std::fs::read_to_string(entries.join(format!("{:020}.json", 1))).expect("the entry reads");
         for night in 1..=nights {
             let day = last.date().checked_sub_days(Days::new(night)).expect("there was a day");
-            let id: SnapshotId = format!("{day}T18-00-00Z").parse().expect("it is an id");
-            let name = format!("{id}-0123456789abcdef.parquet");
+            let name = format!("{day}T18-00-00Z-0123456789abcdef.parquet");
             let path = if table.is_partitioned { format!("{day}/{name}") } else { name };
             let place = root.join(table.name).join(&path);
             std::fs::create_dir_all(place.parent().expect("it stands in a folder")).expect("there is room for a folder");
             std::fs::write(&place, &bytes).expect("there is room for a file");
-            let new = NewFile { path, bytes: file.bytes, stats: stats(table, day) };
-            assert_eq!(log.commit(id, &new, &[]).await.expect("the log is written"), Committed::Done);
+            let version = night + 1;
+            let text: String = entry.lines().map(|line| changed(line, table, &path, day, version)).collect();
+            std::fs::write(entries.join(format!("{version:020}.json")), text).expect("there is room for an entry");
+        }
+        // The program's own commit, which puts the log together in a checkpoint.
+        let mut log = Log::open(root, table).await.expect("the log reads").expect("there is one");
+        let before = last.date().checked_sub_days(Days::new(nights + 1)).expect("there was a day");
+        let path = format!("{before}T18-00-00Z-0123456789abcdef.parquet");
+        std::fs::write(root.join(table.name).join(&path), &bytes).expect("there is room for a file");
+        let new = NewFile { path, bytes: file.bytes, stats: stats(table, before) };
+        let id = format!("{before}T18-00-00Z").parse().expect("it is an id");
+        assert_eq!(log.commit(id, &new, &[]).await.expect("the log is written"), Committed::Done);
+        assert!(entries.join("_last_checkpoint").is_file(), "{} has no checkpoint", table.name);
+    }
+}
+
+/// An action of an entry as it would be on another day.
+fn changed(line: &str, table: &Table, path: &str, day: NaiveDate, version: u64) -> String {
+    let mut action: serde_json::Value = serde_json::from_str(line).expect("the log is JSON");
+    if let Some(add) = action.get_mut("add") {
+        add["path"] = path.into();
+        add["stats"] = stats(table, day).into();
+        add["tags"]["gpuledger.version"] = version.to_string().into();
+        if table.is_partitioned {
+            add["partitionValues"]["snapshot_date"] = day.to_string().into();
         }
     }
+    if let Some(transaction) = action.get_mut("txn") {
+        transaction["appId"] = format!("gpuledger/{day}T18-00-00Z").into();
+    }
+    action.to_string() + "\n"
 }
 
 fn stats(table: &Table, day: NaiveDate) -> String {
