@@ -193,8 +193,11 @@ mod tests {
         columns.longs("number", (0..texts.len()).map(|_| Some(-1)));
         let printed = rows(&columns.finish().expect("two columns"), &[], Format::Csv).expect("it prints");
         let mut reader = csv::Reader::from_reader(printed.as_bytes());
-        let read: Vec<(String, String)> =
-            reader.records().map(|row| row.map(|row| (row[0].to_owned(), row[1].to_owned()))).collect::<Result<_, _>>().expect("CSV");
+        let read: Vec<(String, String)> = reader
+            .records()
+            .map(|row| row.map(|row| (row[0].to_owned(), row[1].to_owned())))
+            .collect::<Result<_, _>>()
+            .expect("CSV");
         let expected = |text: &&str| if ["plain", "1"].contains(text) { (*text).to_owned() } else { format!("'{text}") };
         assert_eq!(read, texts.iter().map(|text| (expected(text), "-1".to_owned())).collect::<Vec<_>>());
     }
