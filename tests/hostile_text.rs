@@ -121,7 +121,7 @@ fn a_spreadsheet_computes_nothing_of_a_csv_and_its_numbers_stay_numbers() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn json_and_parquet_hold_the_characters_of_the_page() {
     let (dataset, _) = hostile_night();
     let list: Vec<Value> =
