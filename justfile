@@ -31,3 +31,8 @@ night:
 # The documentation of the code
 docs:
     cargo doc --workspace --no-deps --open
+
+# Look for pages that a parser does not survive: `just fuzz provider azure`, or a part of the kit: `just fuzz json`
+fuzz target provider="" seconds="600":
+    mkdir -p tests/fuzz/corpus/{{target}}{{provider}}
+    FUZZ_PROVIDER={{provider}} nice -n 10 cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none {{target}} tests/fuzz/corpus/{{target}}{{provider}} -- -max_len=65536 -len_control=0 -timeout=10 -rss_limit_mb=512 -dict=tests/fuzz/words.dict -max_total_time={{seconds}}

@@ -62,3 +62,22 @@ fn text_is_read_with_and_without_escapes() {
     );
     assert!(text("number").is_err() && text("null").is_err());
 }
+
+#[test]
+fn a_number_may_be_written_as_text_and_as_nothing_else() {
+    let page =
+        page(r#"{"n": [3.5, "3.5", "3.50 ", 3, ["3.5"], {"v": 3.5}, null, "", "N/A", "NaN", "-", true, "3,5", "$3.5", 1e400]}"#);
+    let numbers = super::document(&page).expect("the page reads").field("n").expect("a list").list().expect("a list");
+    let read: Vec<Option<String>> = numbers.iter().map(|value| Some(value.decimal().ok()?.to_string())).collect();
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(read[..4], [some("3.5"), some("3.5"), some("3.5"), some("3")]);
+    assert!(read[4..].iter().all(Option::is_none), "{read:?}");
+}
+
+#[test]
+fn a_text_of_any_length_has_a_short_start() {
+    assert_eq!(start_of("  two\n words "), "`two words`");
+    assert_eq!(start_of(&"x".repeat(10_000_000)).chars().count(), 63);
+    assert_eq!(start_of(&format!("x{}y", " ".repeat(5_000))), "`x…`");
+    assert!(start_of(&"é ".repeat(5_000)).ends_with("…`"));
+}

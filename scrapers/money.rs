@@ -172,6 +172,18 @@ mod tests {
     }
 
     #[test]
+    fn a_symbol_that_the_source_does_not_state_is_another_price() {
+        for text in ["¥34.53", "￥34.53"] {
+            assert_eq!(printed(text, NumberFormat::PointDecimal, &["¥", "￥"]), Ok(dec("34.53")), "{text}");
+            assert!(printed(text, NumberFormat::PointDecimal, &["$"]).is_err(), "{text}");
+        }
+        for text in ["6,00 € inkl. 20% MwSt.", "1.234.56 €", "1,234,56 €", "١,٥ €", "１２ €"] {
+            assert!(printed(text, NumberFormat::CommaDecimal, &["€"]).is_err(), "{text}");
+        }
+        assert_eq!(printed("1,600.00 CAD", NumberFormat::PointDecimal, &["CAD"]), Ok(dec("1600")));
+    }
+
+    #[test]
     fn a_text_that_is_no_price_says_why() {
         let read = |text| printed(text, NumberFormat::PointDecimal, &["$"]);
         assert_eq!(read("-"), Err(SkipReason::PriceMissing));

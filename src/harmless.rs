@@ -54,8 +54,10 @@ pub fn json(json: &str) -> String {
     safe
 }
 
-/// What Rust spells out in a debug print is what has no picture of its own; quotes and backslashes have one.
-fn is_seen(c: char) -> bool {
+/// Whether a character does nothing but stand there. What Rust spells out in a debug print is what has no picture of its own;
+/// quotes and backslashes have one.
+#[must_use]
+pub fn is_seen(c: char) -> bool {
     matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1
 }
 

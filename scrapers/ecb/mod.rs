@@ -32,6 +32,8 @@ static MANIFEST: LazyLock<Manifest> =
 
 /// Codes in the history that today's list of currencies no longer has.
 const HISTORICAL: [&str; 9] = ["CYP", "EEK", "LTL", "LVL", "MTL", "ROL", "SIT", "SKK", "TRL"];
+/// The bank prints five digits after the point, or four; the dataset keeps twelve of an exact decimal and rounds none.
+const DIGITS_MAX: u32 = 12;
 /// The whole history is 2 MB.
 const LARGEST_CSV_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -144,7 +146,8 @@ fn rate(code: &str, text: &str) -> Result<Option<Decimal>, SkipReason> {
     }
     let unreadable =
         || SkipReason::FieldUnreadable { field: code.to_owned(), expected: "a rate or `N/A`", found: start_of(text) };
-    money::positive(money::decimal(text).ok_or_else(unreadable)?, text).map(Some)
+    let rate = money::decimal(text).filter(|rate| rate.scale() <= DIGITS_MAX).ok_or_else(unreadable)?;
+    money::positive(rate, text).map(Some)
 }
 
 fn read_xml(page: &Page, text: &str, rates: &mut Rates) -> Result<(), ScrapeError> {

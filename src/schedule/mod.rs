@@ -95,8 +95,8 @@ pub fn read(path: &Path) -> Result<(Schedule, Due), ScheduleError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(text: &str, path: &Path) -> Result<(Schedule, Due), ScheduleError> {
-    let schedule: Schedule =
-        toml::from_str(text).map_err(|error| ScheduleError::NotASchedule { path: path.to_owned(), reason: error.to_string() })?;
+    let schedule: Schedule = toml::from_str(text)
+        .map_err(|error| ScheduleError::NotASchedule { path: path.to_owned(), reason: in_one_line(&error) })?;
     let due = Due::new(&schedule.cron, &schedule.time_zone).map_err(|source| ScheduleError::NeverDue {
         path: path.to_owned(),
         field: if matches!(source, DueError::UnknownZone { .. }) { "time_zone" } else { "cron" },
