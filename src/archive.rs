@@ -240,7 +240,9 @@ impl Archive {
         self.root.join("addresses").join(&name[..2]).join(format!("{}.json", &name[2..]))
     }
 
-    fn object(&self, sha256: &str) -> PathBuf {
+    /// Where the bytes of a hash are kept, packed with zstd.
+    #[must_use]
+    pub fn object(&self, sha256: &str) -> PathBuf {
         self.root.join("objects").join(&sha256[..2]).join(format!("{}.zst", &sha256[2..]))
     }
 }

@@ -159,6 +159,25 @@ impl Gathered {
         self.input == Input::Live
     }
 
+    /// Receipts of a scope's pages.
+    pub fn pages(&self, scope: &str) -> impl Iterator<Item = &Receipt> + '_ {
+        self.scopes.get(scope).into_iter().flat_map(|scope| &scope.pages)
+    }
+
+    /// Rows of a scope that should have been offers and were not understood. Where the source itself says that there is no
+    /// price, nothing was misunderstood.
+    #[must_use]
+    pub fn not_understood(&self, scope: &str) -> usize {
+        let skipped = self.scopes.get(scope).into_iter().flat_map(|scope| &scope.parsed.skipped);
+        skipped.filter(|row| !row.reason.is_stated_by_source()).count()
+    }
+
+    /// Where the pages come from.
+    #[must_use]
+    pub const fn input(&self) -> Input {
+        self.input
+    }
+
     /// Offers of the scopes that could be read.
     pub fn offers(&self) -> impl Iterator<Item = Observed> + '_ {
         self.scopes.iter().flat_map(move |(name, scope)| {

@@ -14,6 +14,8 @@ pub mod deliver;
 
 /// Raw answers, kept before anything reads them.
 pub mod archive;
+/// What earlier nights held, for the rules.
+pub mod earlier;
 /// The only room with a network.
 pub mod fetch;
 /// What one provider gave tonight: its pages read by its scraper.
@@ -42,6 +44,8 @@ pub mod backfill;
 
 /// Two snapshots → what changed.
 pub mod diff;
+/// What the rules found in a night, listed.
+pub mod findings;
 /// What is in a machine, from the tables beside the scrapers.
 pub mod machines;
 /// Pages of a provider from files, shown as offers.

@@ -11,6 +11,7 @@ use crate::backfill::{self, BackfillError};
 use crate::cli::{Backfill, Cli, Collect, DiffArgs, Listing, Offers, Verb};
 use crate::diff::{self, List};
 use crate::exit::Exit;
+use crate::findings;
 use crate::frame::{Cell, Columns};
 use crate::gather::Input;
 use crate::night::SnapshotId;
@@ -119,6 +120,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Providers(args) => providers(&args).await,
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
+        Verb::Findings(args) => findings::findings(&args).await,
         Verb::Backfill(args) => backfill(&args).await,
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| match error {

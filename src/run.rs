@@ -14,6 +14,7 @@ use polars::prelude::PolarsError;
 use crate::archive::{Archive, ArchiveError, clear_drafts};
 use crate::cli::Collect;
 use crate::deliver::deliver;
+use crate::earlier;
 use crate::exit::Exit;
 use crate::gather::{Delivery, Gathered, gather};
 use crate::night::SnapshotId;
@@ -120,7 +121,8 @@ pub async fn judge_and_publish(
     deliveries: Vec<Delivery>,
     more_rates: &[Rate],
 ) -> Result<Night, RunError> {
-    let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
+    let published = read::snapshots(output).await?;
+    let is_published = published.iter().any(|known| known.id == snapshot);
     // A published night keeps the receipts of the pages that it was made of.
     for delivery in deliveries.iter().filter(|_| !is_published) {
         archive.keep_receipts(snapshot, &delivery.scraper.manifest().provider, &delivery.pages)?;
@@ -130,7 +132,9 @@ pub async fn judge_and_publish(
     let rates: Vec<Rate> = gathered.iter().flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
     let known_rates = known_rates(output, snapshot, &observed, &rates).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
-    let verdict = validate(&normalised, &gathered)?;
+    let tonight = gathered.iter().map(|of| (of.manifest.provider.clone(), of.input())).collect();
+    let earlier = earlier::before(output, &published, snapshot, &tonight).await?;
+    let verdict = validate(snapshot, &normalised, &gathered, &earlier)?;
     conclude(output, snapshot, started_at, verdict, &rates, is_published).await
 }
 
@@ -176,7 +180,8 @@ async fn conclude(
     is_published: bool,
 ) -> Result<Night, RunError> {
     let providers = record::providers(&verdict.coverage);
-    let is_whole = providers.iter().all(|provider| provider.status == "complete");
+    // A provider whose every foreign price lacks a rate is there, and yet nobody can compare it.
+    let is_whole = providers.iter().all(|provider| provider.status == "complete") && verdict.without_rates.is_empty();
     let (exit, outcome) = match &verdict.night {
         None => (Exit::Refused, "refused"),
         Some(night) => {
