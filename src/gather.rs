@@ -153,6 +153,17 @@ pub fn refused(scope: String, error: &ScrapeError) -> Failure {
 }
 
 impl Gathered {
+    /// The same of scopes that were read already: their names, the receipts of their pages and what stands on them.
+    #[must_use]
+    pub fn of_read(
+        manifest: &'static Manifest,
+        input: Input,
+        scopes: impl Iterator<Item = (String, Vec<Receipt>, Parsed)>,
+    ) -> Self {
+        let scope = |(name, pages, parsed)| (name, Scope { parsed, pages, failure: None, seconds: 0.0 });
+        Self { manifest, input, scopes: scopes.map(scope).collect() }
+    }
+
     /// Whether the pages were fetched tonight.
     #[must_use]
     pub fn is_live(&self) -> bool {

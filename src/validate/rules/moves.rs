@@ -235,20 +235,24 @@ impl Moves<'_> {
         })
     }
 
-    /// List prices that moved to exactly the price of another kind of card: a column moved by one.
+    /// List prices that moved to exactly the price that another kind of card has or had: a column or its rows moved.
     fn to_anothers_price(&self) -> Option<(&'static str, String)> {
         let list: Vec<&Move> = self.of_one_currency().filter(|offer| !self.rows.is_market(offer.row)).collect();
-        let price = |row: usize| self.rows.native_per_gpu_hour.get(row).map(f64::to_bits);
-        let mut families: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+        let price = |row: usize| self.rows.native_per_gpu_hour.get(row);
+        let mut families: BTreeMap<i64, BTreeSet<&str>> = BTreeMap::new();
         for offer in &list {
             if let (Some(price), Some(model)) = (price(offer.row), self.rows.model(offer.row)) {
-                families.entry(price).or_default().insert(&model.family);
+                for price in [price, price / offer.factor] {
+                    families.entry(millionths(price)).or_default().insert(&model.family);
+                }
             }
         }
         let min = self.thresholds.anothers_price_factor_min.value;
         let is_shifted = |offer: &&&Move| {
+            let family = self.rows.model(offer.row).map(|model| model.family.as_str());
+            let others = price(offer.row).and_then(|price| families.get(&millionths(price)));
             (offer.factor >= min || offer.factor <= 1.0 / min)
-                && price(offer.row).is_some_and(|price| families.get(&price).is_some_and(|families| families.len() > 1))
+                && others.is_some_and(|families| families.iter().any(|other| Some(*other) != family))
         };
         let shifted = list.iter().filter(is_shifted).count();
         let is_fault = shifted > 0 && shifted * 100 >= list.len() * self.thresholds.anothers_price_percent_min.value;
@@ -280,4 +284,10 @@ impl Moves<'_> {
         }
         Ok(())
     }
+}
+
+/// A price in millionths: an earlier price is worked out from its factor, and the last digit of a float is no price.
+#[expect(clippy::cast_possible_truncation, reason = "a price of a GPU-hour is small")]
+fn millionths(price: f64) -> i64 {
+    (price * 1e6).round() as i64
 }

@@ -31,12 +31,13 @@ pub fn key_conflict(rows: &Rows, held: &mut HeldBack) -> PolarsResult<()> {
     Ok(())
 }
 
-/// One price of the machine for one card and for several: the price is that of one card.
+/// One list price of the machine for one card and for several: the price is that of one card. In a market one card of a dear
+/// seller may cost what four of a cheap one do.
 pub fn one_price_for_any_count(rows: &Rows, thresholds: &Thresholds, held: &mut HeldBack) {
     let mut found = Vec::new();
     for place in rows.places().filter(|place| place.len() > 1) {
         let mut by_price: BTreeMap<(u64, Option<&str>), Vec<usize>> = BTreeMap::new();
-        for row in place.filter(|row| !held.has(*row) && rows.model_of[*row].is_some()) {
+        for row in place.filter(|row| !held.has(*row) && rows.model_of[*row].is_some() && !rows.is_market(*row)) {
             if let Some(price) = rows.native_per_hour.get(row) {
                 by_price.entry((price.to_bits(), rows.pricing_model.get(row))).or_default().push(row);
             }
