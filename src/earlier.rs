@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use chrono::Days;
 use polars::prelude::*;
 
 use crate::frame::{self, Cell};
@@ -18,6 +19,9 @@ use crate::snapshot::read::{self, Snapshot};
 /// Snapshots that are looked through for the last complete night of a scope. A scope that was refused so many times in a row
 /// has nothing to be compared with and is taken as it is: what stays changed is no fault of a night.
 pub const SNAPSHOTS_LOOKED_BACK: usize = 7;
+
+/// Days that are looked back, for the same reason: where every scope is refused there are no new snapshots to count.
+pub const DAYS_LOOKED_BACK: u64 = 14;
 
 /// Columns of an earlier night that the rules read.
 const COLUMNS: [&str; 5] = ["provider", "scope", "offer_id", "published_currency_code", "price_native_per_hour"];
@@ -112,8 +116,9 @@ pub async fn before(
     tonight: &BTreeMap<String, Input>,
 ) -> Result<Earlier, SnapshotError> {
     let own_version = published.iter().find(|snapshot| snapshot.id == night).map_or(usize::MAX, |snapshot| snapshot.version);
-    let mut candidates: Vec<Snapshot> =
-        published.iter().filter(|snapshot| snapshot.id < night && snapshot.version < own_version).cloned().collect();
+    let first = SnapshotId::at(night.instant() - Days::new(DAYS_LOOKED_BACK));
+    let is_before = |snapshot: &&Snapshot| (first..night).contains(&snapshot.id) && snapshot.version < own_version;
+    let mut candidates: Vec<Snapshot> = published.iter().filter(is_before).cloned().collect();
     candidates.sort_by_key(|snapshot| snapshot.id);
     candidates.drain(..candidates.len().saturating_sub(SNAPSHOTS_LOOKED_BACK));
     let coverage = read::coverage(output, &candidates).await?;

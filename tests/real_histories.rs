@@ -5,13 +5,12 @@ mod histories;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::path::Path;
 
 use gpuledger::frame::Cell;
 use gpuledger::validate::{ScopeStatus, Severity, Verdict};
 use gpuledger_scrapers::contract::PricePer;
 use histories::plant::FAULTS;
-use histories::{History, Key, Night, Past, Price, judge};
+use histories::{History, Key, MANY_SITES, Night, PER_GPU_SINCE, Past, Price, judge};
 use rust_decimal::Decimal;
 
 /// What the rules say of a whole history, and what becomes of faults in its last night but one.
@@ -35,7 +34,8 @@ fn account(history: &History) -> String {
             if finding.severity > Severity::Note || finding.rule == "price_jumped" {
                 found.entry((finding.severity, finding.rule.clone())).or_default().insert(what);
             } else if finding.rule == "order_not_kept" {
-                let rule = finding.reason.split(": ").nth(1).expect("a reason names its rule").to_owned();
+                let rule = finding.reason.split(": ").nth(1).expect("a reason names its rule");
+                let rule = rule.split(',').next().expect("a text has a first part").to_owned();
                 let figures: Vec<usize> = finding.reason.split(' ').filter_map(|word| word.parse().ok()).take(2).collect();
                 let counts = orders.entry(rule).or_insert((0, 0));
                 *counts = (counts.0 + figures[0], counts.1 + figures[1]);
@@ -53,7 +53,40 @@ fn account(history: &History) -> String {
     for (rule, (broken, pairs)) in orders {
         let _ = writeln!(text, "  {rule}: not in {broken} of {pairs} pairs");
     }
-    text + &plant(&history.nights[planted_at], &before_planting)
+    text + &plant(&history.nights[planted_at], &before_planting) + &as_written(history)
+}
+
+/// The night on which a tracker began to give prices of one GPU and did not say so, as it stands in its table.
+fn as_written(history: &History) -> String {
+    let day = PER_GPU_SINCE.parse().expect("a day");
+    let Some(at) = history.nights.iter().position(|night| history.name == MANY_SITES && night.id.date() == day) else {
+        return String::new();
+    };
+    let (before, mut tonight) = (&history.nights[at - 1], history.nights[at].clone());
+    tonight.prices.iter_mut().for_each(|price| price.per = PricePer::Instance);
+    let was: HashMap<Key, Decimal> = before.prices.iter().map(|price| (price.key(), price.amount)).collect();
+    let mut past = Past::default();
+    past.add(before.id, &judge(before, &past.earlier()));
+    let verdict = judge(&tonight, &past.earlier());
+    let mut wrong: BTreeMap<&str, usize> = BTreeMap::new();
+    for price in tonight.prices.iter().filter(|price| *price.gpus.numer() > 1) {
+        let is_wrong = was.get(&price.key()).is_some_and(|was| price.amount * Decimal::TWO <= *was);
+        *wrong.entry(&price.provider).or_default() += usize::from(is_wrong);
+    }
+    wrong.retain(|_, prices| *prices > 0);
+    let is_refused =
+        |provider: &&str| verdict.coverage.iter().any(|scope| scope.provider == *provider && scope.status == ScopeStatus::Failed);
+    let let_through: Vec<String> = wrong
+        .iter()
+        .filter(|(provider, _)| !is_refused(provider))
+        .map(|(provider, prices)| format!("{provider} {prices}"))
+        .collect();
+    let refused = wrong.len() - let_through.len();
+    format!(
+        "  prices of one GPU for the machine at {} sellers: {refused} refused; not: {}\n",
+        wrong.len(),
+        let_through.join(", ")
+    )
 }
 
 /// Plants each fault into the largest scope of a night, and says which were let through.
@@ -127,4 +160,10 @@ fn true_prices_are_published_and_planted_faults_are_not() {
     });
     let all: String = texts.into_inner().expect("nobody panicked").into_values().collect();
     println!("{all}");
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories/expected.txt");
+    if std::env::var_os("GPULEDGER_BLESS").is_some() {
+        std::fs::write(&file, &all).expect("the file can be written");
+    }
+    let expected = std::fs::read_to_string(&file).expect("there is a file of what was found before");
+    assert_eq!(all, expected, "run the test once with GPULEDGER_BLESS=1 and read the difference");
 }

@@ -87,6 +87,10 @@ thresholds! {
     scope_jumped_percent_min: usize,
     /// List prices on both sides from which on that share is asked for.
     scope_jumped_rows_min: usize,
+    /// Prices on both sides from which on that share is asked for where those of a market are among them.
+    market_jumped_rows_min: usize,
+    /// How far the factor of a market's price may lie from another that counts as the same, in percent.
+    market_factor_spread_percent_max: f64,
     /// Share of prices that moved by one factor from which on it is a fault, in percent.
     same_factor_percent_min: usize,
     /// Prices on both sides from which on any one factor is a fault.

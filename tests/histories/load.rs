@@ -10,7 +10,7 @@ use num_rational::Ratio;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::{History, Key, Night, Price, card, files, read};
+use super::{History, Night, Price, card, files, read};
 
 /// The folder of the histories; `None` where it is not there.
 pub fn shared() -> Option<PathBuf> {
@@ -32,8 +32,7 @@ pub fn all(shared: &Path) -> Vec<History> {
         azure(&of("azure-ondemand-karpenter")),
         azure_captures(&of("azure-radar/snapshots")),
         gcp(&of("gcp-gcosts")),
-        averages("tier-averages-daily", &files(&of("tier-averages-daily"), ".csv.gz")[0]),
-        averages("tracker with faults", &shared.join("samples/_trackers/joshhmckee_daily_with_faults.csv")),
+        averages(&of("tier-averages-daily")),
     ]
 }
 
@@ -56,17 +55,14 @@ fn nights(by_time: BTreeMap<(DateTime<Utc>, String), Vec<Price>>) -> Vec<Night> 
     by_time.into_iter().map(night).collect()
 }
 
-/// Prices of things that the history tells apart. Two prices of one thing are two things whose difference it does not keep.
+/// One price of each thing that the history tells apart: of several, the lowest, as a person would take it.
 fn told_apart(mut prices: Vec<Price>) -> Vec<Price> {
-    let mut times: HashMap<Key, usize> = HashMap::new();
-    for price in &prices {
-        *times.entry(price.key()).or_insert(0) += 1;
-    }
-    prices.retain(|price| times[&price.key()] == 1);
+    prices.sort_by(|a, b| a.key().cmp(&b.key()).then(a.amount.cmp(&b.amount)));
+    prices.dedup_by_key(|price| price.key());
     prices
 }
 
-fn by_the_hour(provider: &str, region: Option<&str>, machine: &str, card: &str, amount: Decimal) -> Price {
+pub fn by_the_hour(provider: &str, region: Option<&str>, machine: &str, card: &str, amount: Decimal) -> Price {
     Price {
         provider: provider.to_owned(),
         scope: region.unwrap_or("all").to_owned(),
@@ -131,8 +127,11 @@ fn many_sites(folder: &Path) -> History {
         }
         by_time.entry((midnight(&row["date"]), String::new())).or_default().push(price);
     }
-    History { name: "getdeploying-multi", nights: nights(by_time) }
+    History { name: MANY_SITES, nights: nights(by_time) }
 }
+
+/// The tracker of many sellers in one table.
+pub const MANY_SITES: &str = "getdeploying-multi";
 
 /// The day on which a tracker changed from prices of machines to prices of one GPU, without a word.
 pub const PER_GPU_SINCE: &str = "2026-02-19";
@@ -223,14 +222,16 @@ fn gcp(folder: &Path) -> History {
             ("month_1y", PricingModel::Reserved, Some(12), PriceUnit::Month),
             ("month_3y", PricingModel::Reserved, Some(36), PriceUnit::Month),
         ];
-        for (column, model, months, unit) in ways.into_iter().filter(|(column, ..)| !row[*column].is_empty()) {
+        let is_there = |column: &str| !row[column].is_empty() && row["region"].starts_with("us-");
+        for (column, model, months, unit) in ways.into_iter().filter(|(column, ..)| is_there(column)) {
             if let Some(price) = of_machine("gcp", &row["region"], &row["machine_type"], &cards, &row[column]) {
                 let price = Price { pricing_model: model, months, unit, ..price };
                 by_time.entry((midnight(&row["snapshot_date"]), row["commit"].clone())).or_default().push(price);
             }
         }
     }
-    // All of 290 nights take minutes. Of the others every twelfth is taken, and all of the weeks with the largest moves.
+    // All of 290 nights and 40 regions take minutes: nine regions are taken, of the nights every twelfth, and all of the weeks
+    // with the largest moves.
     let is_taken = |(at, night): (usize, Night)| {
         let day = night.id.date().to_string();
         let is_lively = [("2022-09-25", "2022-10-20"), ("2023-05-05", "2023-05-12"), ("2024-08-15", "2024-08-20")]
@@ -242,9 +243,9 @@ fn gcp(folder: &Path) -> History {
 }
 
 /// Averages of two kinds of seller, day by day, with the days on which columns had moved.
-fn averages(name: &'static str, file: &Path) -> History {
+fn averages(folder: &Path) -> History {
     let mut by_time = BTreeMap::new();
-    for row in table(&read(file)) {
+    for row in table(&read(&files(folder, ".csv.gz")[0])) {
         let prices = row.iter().filter(|(column, amount)| *column != "date" && !amount.is_empty()).map(|(column, amount)| {
             let (tier, label) = column.split_once('-').expect("kind and card");
             by_the_hour(tier, None, label, card(label).expect("the card is known"), decimal(amount))
@@ -253,5 +254,5 @@ fn averages(name: &'static str, file: &Path) -> History {
         prices.sort_by_key(Price::key);
         by_time.insert((midnight(&row["date"]), String::new()), prices);
     }
-    History { name, nights: nights(by_time) }
+    History { name: "tier-averages-daily", nights: nights(by_time) }
 }

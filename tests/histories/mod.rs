@@ -28,8 +28,9 @@ use rust_decimal::Decimal;
 
 mod load;
 pub mod plant;
+mod rules;
 
-pub use load::{all, shared};
+pub use load::{MANY_SITES, PER_GPU_SINCE, all, shared};
 
 /// One price of a history.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,27 +104,54 @@ impl Past {
 
 /// Judges a night as `collect` would.
 pub fn judge(night: &Night, earlier: &Earlier) -> Verdict {
-    let mut providers: BTreeMap<&str, BTreeMap<&str, Vec<&Price>>> = BTreeMap::new();
-    for price in &night.prices {
-        providers.entry(&price.provider).or_default().entry(&price.scope).or_default().push(price);
+    let offers = night.prices.iter().enumerate().map(|(at, price)| Seen::of(price, at)).collect();
+    judge_offers(night.id, offers, earlier)
+}
+
+/// An offer of a scope of a provider.
+#[derive(Clone)]
+pub struct Seen {
+    pub provider: String,
+    pub scope: String,
+    pub offer: PublishedOffer,
+}
+
+impl Seen {
+    pub fn of(price: &Price, at: usize) -> Self {
+        let (provider, scope) = (price.provider.clone(), price.scope.clone());
+        Self { provider, offer: offer(price, &scope, at), scope }
     }
-    let gathered: Vec<Gathered> = providers.into_iter().map(|(provider, scopes)| gather(provider, scopes, night.id)).collect();
+}
+
+/// Judges offers of any kind, as read from files.
+pub fn judge_offers(id: SnapshotId, offers: Vec<Seen>, earlier: &Earlier) -> Verdict {
+    judge_gathered(id, &gather(id, offers), earlier)
+}
+
+/// Judges what was gathered, without exchange rates.
+pub fn judge_gathered(id: SnapshotId, gathered: &[Gathered], earlier: &Earlier) -> Verdict {
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();
     let no_rates = rates_frame("", &[]).expect("an empty table");
-    let rows = normalise(night.id, &observed, &no_rates).expect("the night is comparable");
-    validate(night.id, &rows, &gathered, earlier).expect("the night can be judged")
+    let rows = normalise(id, &observed, &no_rates).expect("the night is comparable");
+    validate(id, &rows, gathered, earlier).expect("the night can be judged")
 }
 
-fn gather(provider: &str, scopes: BTreeMap<&str, Vec<&Price>>, id: SnapshotId) -> Gathered {
-    let read = scopes.into_iter().map(|(scope, prices)| {
-        let receipt = receipt(scope, id.instant());
-        let offers = prices.iter().enumerate().map(|(at, price)| offer(price, scope, at)).collect();
-        (scope.to_owned(), vec![receipt], Parsed { offers, ..Parsed::default() })
-    });
-    Gathered::of_read(manifest(provider), Input::Files, read)
+fn gather(id: SnapshotId, offers: Vec<Seen>) -> Vec<Gathered> {
+    let mut providers: BTreeMap<String, BTreeMap<String, Parsed>> = BTreeMap::new();
+    for Seen { provider, scope, offer } in offers {
+        providers.entry(provider).or_default().entry(scope).or_default().offers.push(offer);
+    }
+    let provider = |(provider, scopes): (String, BTreeMap<String, Parsed>)| {
+        let read = scopes.into_iter().map(|(scope, parsed)| {
+            let receipt = receipt(&scope, id.instant());
+            (scope, vec![receipt], parsed)
+        });
+        Gathered::of_read(manifest(&provider), Input::Files, read)
+    };
+    providers.into_iter().map(provider).collect()
 }
 
-fn receipt(scope: &str, observed_at: DateTime<Utc>) -> Receipt {
+pub fn receipt(scope: &str, observed_at: DateTime<Utc>) -> Receipt {
     Receipt {
         page: scope.to_owned(),
         scope: scope.to_owned(),
@@ -174,7 +202,7 @@ fn offer(price: &Price, scope: &str, at: usize) -> PublishedOffer {
 }
 
 /// A manifest for a provider of a history, made once.
-fn manifest(provider: &str) -> &'static Manifest {
+pub fn manifest(provider: &str) -> &'static Manifest {
     static MADE: Mutex<Option<HashMap<String, &'static Manifest>>> = Mutex::new(None);
     let mut made = MADE.lock().expect("nobody panics while a manifest is made");
     made.get_or_insert_default().entry(provider.to_owned()).or_insert_with(|| {

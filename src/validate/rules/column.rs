@@ -6,7 +6,7 @@ use crate::validate::rows::Rows;
 use crate::validate::thresholds::Thresholds;
 use crate::validate::{HeldBack, Refusal};
 
-/// Kinds of card of a scope, and the prices at which they can be had on demand.
+/// Kinds of card of a scope that are sold in one way, and their prices.
 #[derive(Default)]
 struct Column<'a> {
     families: BTreeSet<&'a str>,
@@ -15,16 +15,16 @@ struct Column<'a> {
 
 /// A scope with several kinds of card and far fewer prices: the column that was read is not that of the prices.
 pub fn one_price_for_many_cards(rows: &Rows, thresholds: &Thresholds, held: &HeldBack) -> Vec<Refusal> {
-    let mut columns: BTreeMap<usize, Column<'_>> = BTreeMap::new();
+    let mut columns: BTreeMap<(usize, Option<&str>), Column<'_>> = BTreeMap::new();
     for row in (0..rows.len()).filter(|&row| !held.has(row) && is_plain(rows, row)) {
         if let (Some(model), Some(price)) = (rows.model(row), rows.native_per_gpu_hour.get(row)) {
-            let column = columns.entry(rows.scope_of[row]).or_default();
+            let column = columns.entry((rows.scope_of[row], rows.pricing_model.get(row))).or_default();
             column.families.insert(&model.family);
             column.prices.insert(price.to_bits());
         }
     }
     let mut refusals = Vec::new();
-    for (scope, column) in columns {
+    for ((scope, _), column) in columns {
         let (families, prices) = (column.families.len(), column.prices.len());
         if families >= thresholds.one_price_families_min.value
             && prices * 100 <= families * thresholds.one_price_distinct_percent_max.value
@@ -36,7 +36,7 @@ pub fn one_price_for_many_cards(rows: &Rows, thresholds: &Thresholds, held: &Hel
     refusals
 }
 
-/// On-demand list prices of whole cards.
+/// Prices of whole cards by the hour: on demand, or spot.
 fn is_plain(rows: &Rows, row: usize) -> bool {
-    rows.pricing_model.get(row) == Some("on_demand") && rows.is_fractional.get(row) == Some(false) && !rows.is_market(row)
+    matches!(rows.pricing_model.get(row), Some("on_demand" | "spot")) && rows.is_fractional.get(row) == Some(false)
 }

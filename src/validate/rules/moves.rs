@@ -128,15 +128,15 @@ impl Moves<'_> {
     /// The first fault that the moves of a scope show.
     fn fault(&self) -> Option<(&'static str, String)> {
         self.currency_swapped()
-            .or_else(|| self.by_number_of_gpus())
             .or_else(|| self.one_factor())
+            .or_else(|| self.by_number_of_gpus())
             .or_else(|| self.most_jumped())
             .or_else(|| self.to_anothers_price())
     }
 
     /// The first fault that the moves of all scopes of a provider show.
     fn fault_of_all(&self) -> Option<(&'static str, String)> {
-        self.currency_swapped().or_else(|| self.by_number_of_gpus()).or_else(|| self.one_factor())
+        self.currency_swapped().or_else(|| self.one_factor()).or_else(|| self.by_number_of_gpus())
     }
 
     fn of_one_currency(&self) -> impl Iterator<Item = &Move> {
@@ -149,6 +149,12 @@ impl Moves<'_> {
 
     fn is_near(&self, factor: f64, other: f64) -> bool {
         (factor / other - 1.0).abs() * 100.0 <= self.thresholds.same_factor_spread_percent_max.value
+    }
+
+    /// The same of one row: the prices of a market move by themselves beside a fault.
+    fn is_near_in_row(&self, row: usize, factor: f64, other: f64) -> bool {
+        let spread = self.thresholds.market_factor_spread_percent_max.value;
+        self.is_near(factor, other) || (self.rows.is_market(row) && (factor / other - 1.0).abs() * 100.0 <= spread)
     }
 
     fn is_jump(&self, offer: &Move) -> bool {
@@ -168,7 +174,10 @@ impl Moves<'_> {
 
     /// The same figures under another currency: the label is wrong on one side.
     fn currency_swapped(&self) -> Option<(&'static str, String)> {
-        let swapped = self.all.iter().filter(|offer| !offer.is_same_currency && !self.has_moved(offer)).count();
+        let is_same = |offer: &&Move| {
+            !self.has_moved(offer) || self.is_near_in_row(offer.row, offer.factor, 1.0) && self.rows.is_market(offer.row)
+        };
+        let swapped = self.all.iter().filter(|offer| !offer.is_same_currency).filter(is_same).count();
         let is_fault = swapped > 0 && swapped * 100 >= self.all.len() * self.thresholds.same_currency_amount_percent_min.value;
         is_fault.then(|| {
             ("currency_swapped", format!("{swapped} of {} prices have the same figure under another currency", self.all.len()))
@@ -178,12 +187,12 @@ impl Moves<'_> {
     /// Machines of several GPUs whose price moved by exactly their number: prices of machines became prices of one GPU, or the
     /// reverse.
     fn by_number_of_gpus(&self) -> Option<(&'static str, String)> {
-        let of_several: Vec<(i128, f64)> =
-            self.of_one_currency().filter_map(|offer| Some((self.gpus(offer.row)?, offer.factor))).collect();
-        let is_exact = |&&(gpus, factor): &&(i128, f64)| {
+        let of_several: Vec<(i128, &Move)> =
+            self.of_one_currency().filter_map(|offer| Some((self.gpus(offer.row)?, offer))).collect();
+        let is_exact = |&&(gpus, offer): &&(i128, &Move)| {
             #[expect(clippy::cast_precision_loss, reason = "a machine has few GPUs")]
             let gpus = gpus as f64;
-            self.is_near(factor, gpus) || self.is_near(factor, 1.0 / gpus)
+            [gpus, 1.0 / gpus].iter().any(|other| self.is_near_in_row(offer.row, offer.factor, *other))
         };
         let exact: Vec<_> = of_several.iter().filter(is_exact).collect();
         let is_enough = exact.len() >= self.thresholds.per_gpu_rows_min.value
@@ -220,19 +229,21 @@ impl Moves<'_> {
         })
     }
 
-    /// Half of a scope's list prices doubled or halved, each by its own factor: another column or other rows were read.
+    /// Half of a scope's prices doubled or halved, each by its own factor: another column or other rows were read, or a unit
+    /// where prices move by themselves as well.
     fn most_jumped(&self) -> Option<(&'static str, String)> {
         let list: Vec<&Move> = self.of_one_currency().filter(|offer| !self.rows.is_market(offer.row)).collect();
-        let jumped = list.iter().filter(|offer| self.is_jump(offer)).count();
-        let is_fault = list.len() >= self.thresholds.scope_jumped_rows_min.value
-            && jumped * 100 >= list.len() * self.thresholds.scope_jumped_percent_min.value;
+        let all: Vec<&Move> = self.of_one_currency().collect();
+        let (list_min, all_min) = (self.thresholds.scope_jumped_rows_min.value, self.thresholds.market_jumped_rows_min.value);
         let min = self.thresholds.list_jump_factor_min.value;
-        is_fault.then(|| {
-            (
-                "most_prices_jumped",
-                format!("{jumped} of {} list prices moved {min} times or more, each by its own factor", list.len()),
-            )
-        })
+        for (moves, rows_min, what) in [(list, list_min, "list prices"), (all, all_min, "prices")] {
+            let jumped = moves.iter().filter(|offer| offer.factor >= min || offer.factor <= 1.0 / min).count();
+            if moves.len() >= rows_min && jumped * 100 >= moves.len() * self.thresholds.scope_jumped_percent_min.value {
+                let reason = format!("{jumped} of {} {what} moved {min} times or more, each by its own factor", moves.len());
+                return Some(("most_prices_jumped", reason));
+            }
+        }
+        None
     }
 
     /// List prices that moved to exactly the price that another kind of card has or had: a column or its rows moved.
