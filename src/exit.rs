@@ -10,7 +10,7 @@ pub enum Exit {
     Bug = 1,
     /// The command line asks for something that cannot be.
     Usage = 2,
-    /// A snapshot was published, and some provider is not complete in it.
+    /// A snapshot was published, and some provider is not complete in it, or none of its foreign prices could be converted.
     Partial = 10,
     /// The night was refused: nothing was published, the last snapshot stays the latest.
     Refused = 11,

@@ -22,6 +22,7 @@ use crate::recorder::RecordError;
 use crate::run::{self, Night, RunError};
 use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
+use crate::validate::rules::provider::NO_RATES_AT_ALL;
 use crate::{machines, parse, recorder};
 
 /// What a verb says.
@@ -148,6 +149,9 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
         };
         let _ = writeln!(data, "{}: {reason}{more}", provider.provider);
     }
+    for finding in night.findings.iter().filter(|finding| finding.rule == NO_RATES_AT_ALL) {
+        let _ = writeln!(data, "{}: {}", finding.provider, finding.reason);
+    }
     let _ = writeln!(data, "\n{}", conclusion(&night, output, args.recorded));
     if night.exit != Exit::Refused {
         data.push_str(&best_offers(output, night.snapshot).await?);
@@ -265,8 +269,8 @@ fn conclusion(night: &Night, output: &Path, is_recorded: bool) -> String {
     if held > 0 {
         let _ = write!(
             text,
-            "\n{held} rows were not published; each with its reason is in {}.",
-            output.join("runs").join(format!("{}.findings.parquet", night.snapshot)).display()
+            "\n{held} rows were not published; `gpuledger findings {}` lists them with their reasons.",
+            night.snapshot
         );
     }
     text

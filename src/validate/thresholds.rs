@@ -129,8 +129,6 @@ thresholds! {
     answer_age_hours_max: i64,
     /// Days an answer is the same from which on it is noted.
     unchanged_days_noted_min: i64,
-    /// Factor between two days of an exchange rate.
-    rate_day_factor_max: f64,
     /// Lowest plausible price of a machine whose GPUs have none, in USD per hour.
     machine_usd_per_hour_min: f64,
     /// Highest plausible price of a machine whose GPUs have none, in USD per hour.

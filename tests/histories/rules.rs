@@ -276,7 +276,7 @@ fn all_prices_by_one_factor_are_a_fault_of_unit_or_currency_and_a_common_cut_is_
 #[test]
 fn prices_of_one_gpu_in_place_of_machines_are_refused_though_single_cards_stay() {
     let one_gpu = with(|price| price.amount / Decimal::from(*price.gpus.numer()));
-    assert_eq!(refused(&after(&one_gpu)), ["price_of_one_gpu_for_the_machine"]);
+    assert!(refused(&after(&one_gpu)).contains(&"price_of_one_gpu_for_the_machine"));
     let for_each = with(|price| price.amount * Decimal::from(*price.gpus.numer()));
     assert!(refused(&after(&for_each)).contains(&"price_of_one_gpu_for_the_machine"));
 }

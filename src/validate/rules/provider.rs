@@ -103,6 +103,9 @@ fn complete<'a>(provider: &'a Gathered, coverage: &'a [ScopeCoverage]) -> impl I
     coverage.iter().enumerate().filter(move |(_, scope)| of_provider(scope) && scope.status == ScopeStatus::Complete)
 }
 
+/// The rule that finds a provider of whose foreign prices not one could be converted.
+pub const NO_RATES_AT_ALL: &str = "no_rates_at_all";
+
 /// What rates were missing or too old for.
 #[derive(Default)]
 struct Unconverted<'a> {
@@ -147,7 +150,7 @@ pub fn unconverted(rows: &Rows, held: &HeldBack) -> (Vec<Finding>, Vec<String>) 
         if of.foreign > 0 && of.without_usd == of.foreign {
             let currencies = of.currencies.into_iter().collect::<Vec<_>>().join(", ");
             let reason = format!("none of {} offers in {currencies} has a price in USD", of.foreign);
-            findings.push(Finding::about_provider(Severity::Note, "no_rates_at_all", provider, reason));
+            findings.push(Finding::about_provider(Severity::Note, NO_RATES_AT_ALL, provider, reason));
             without_rates.push(provider.to_owned());
         }
     }
