@@ -103,7 +103,7 @@ fn one_site(folder: &Path) -> History {
         });
         by_time.insert((midnight(day["date"].as_str().expect("a day")), String::new()), prices.collect());
     }
-    History { name: "gpurentalprices", nights: nights(by_time) }
+    History { name: "gpurentalprices", nights: nights(by_time), is_long: false }
 }
 
 fn table(text: &str) -> Vec<HashMap<String, String>> {
@@ -127,7 +127,7 @@ fn many_sites(folder: &Path) -> History {
         }
         by_time.entry((midnight(&row["date"]), String::new())).or_default().push(price);
     }
-    History { name: MANY_SITES, nights: nights(by_time) }
+    History { name: MANY_SITES, nights: nights(by_time), is_long: true }
 }
 
 /// The tracker of many sellers in one table.
@@ -170,7 +170,7 @@ fn aws(folder: &Path) -> History {
             by_time.entry((midnight(&at), String::new())).or_default().push(price);
         }
     }
-    History { name: "aws-ondemand-karpenter", nights: nights(by_time) }
+    History { name: "aws-ondemand-karpenter", nights: nights(by_time), is_long: false }
 }
 
 fn azure(folder: &Path) -> History {
@@ -180,7 +180,7 @@ fn azure(folder: &Path) -> History {
             by_time.entry((midnight(&row["snapshot_date"]), String::new())).or_default().push(price);
         }
     }
-    History { name: "azure-ondemand-karpenter", nights: nights(by_time) }
+    History { name: "azure-ondemand-karpenter", nights: nights(by_time), is_long: false }
 }
 
 /// Whole captures of one provider's list, region by region.
@@ -210,7 +210,7 @@ fn azure_captures(folder: &Path) -> History {
             }
         }
     }
-    History { name: "azure-radar", nights: nights(by_time) }
+    History { name: "azure-radar", nights: nights(by_time), is_long: false }
 }
 
 fn gcp(folder: &Path) -> History {
@@ -239,7 +239,7 @@ fn gcp(folder: &Path) -> History {
             .any(|(first, last)| (*first..=*last).contains(&day.as_str()));
         (at % 12 == 0 || is_lively).then_some(night)
     };
-    History { name: "gcp-gcosts", nights: nights(by_time).into_iter().enumerate().filter_map(is_taken).collect() }
+    History { name: "gcp-gcosts", nights: nights(by_time).into_iter().enumerate().filter_map(is_taken).collect(), is_long: true }
 }
 
 /// Averages of two kinds of seller, day by day, with the days on which columns had moved.
@@ -254,5 +254,5 @@ fn averages(folder: &Path) -> History {
         prices.sort_by_key(Price::key);
         by_time.insert((midnight(&row["date"]), String::new()), prices);
     }
-    History { name: "tier-averages-daily", nights: nights(by_time) }
+    History { name: "tier-averages-daily", nights: nights(by_time), is_long: false }
 }

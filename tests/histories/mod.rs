@@ -61,6 +61,8 @@ pub struct Night {
 pub struct History {
     pub name: &'static str,
     pub nights: Vec<Night>,
+    /// Whether it takes minutes to walk.
+    pub is_long: bool,
 }
 
 /// What identifies a price from night to night.
