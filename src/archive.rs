@@ -280,8 +280,9 @@ impl Archive {
         self.root.join("addresses").join(&name[..2]).join(format!("{}.json", &name[2..]))
     }
 
-    /// Where an object is.
-    pub(crate) fn object(&self, sha256: &str) -> PathBuf {
+    /// Where the bytes of a hash are kept, packed with zstd.
+    #[must_use]
+    pub fn object(&self, sha256: &str) -> PathBuf {
         self.root.join("objects").join(&sha256[..2]).join(format!("{}.zst", &sha256[2..]))
     }
 }

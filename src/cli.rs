@@ -37,6 +37,8 @@ pub enum Verb {
     Record(Record),
     /// Show what is in a machine: GPUs, memory, links, and where it was read
     Hardware(Hardware),
+    /// List what the rules found in a night, also in one that was refused
+    Findings(Findings),
     /// Derive a published night again from the archive and compare; asks no network
     Replay(Replay),
     /// Show where a price stands in the archived page, and each step from there to USD per GPU-hour
@@ -204,6 +206,32 @@ pub struct Hardware {
     /// The form.
     #[command(flatten)]
     pub printing: Printing,
+}
+
+/// Arguments of `findings`.
+#[derive(Debug, Args)]
+pub struct Findings {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+    /// The night, published or refused: id, date, version, `latest` or `previous`
+    #[arg(value_name = "SNAPSHOT-OR-RUN", default_value = "latest")]
+    pub night: String,
+    /// Only these severities: note, quarantine_row, refuse_scope, refuse_provider, refuse_night
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub severity: Vec<String>,
+    /// Only findings of these rules
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub rule: Vec<String>,
+    /// Only these providers
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub provider: Vec<String>,
+    /// At most so many rows; 0 for all
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
 }
 
 /// Arguments of `backfill`.

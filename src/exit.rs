@@ -10,7 +10,7 @@ pub enum Exit {
     Bug = 1,
     /// The command line asks for something that cannot be.
     Usage = 2,
-    /// A snapshot was published, and some provider is not complete in it.
+    /// A snapshot was published, and some provider is not complete in it, or none of its foreign prices could be converted.
     Partial = 10,
     /// What was asked for was refused, or something outside the program stood in its way, such as a full disk or a damaged file:
     /// nothing was published, the last snapshot stays the latest.

@@ -190,10 +190,40 @@ pub fn refused(scope: String, error: &ScrapeError) -> Failure {
 }
 
 impl Gathered {
+    /// The same of scopes that were read already: their names, the receipts of their pages and what stands on them.
+    #[must_use]
+    pub fn of_read(
+        manifest: &'static Manifest,
+        input: Input,
+        scopes: impl Iterator<Item = (String, Vec<Receipt>, Parsed)>,
+    ) -> Self {
+        let scope = |(name, pages, parsed)| (name, Scope { parsed, pages, ..Scope::default() });
+        Self { manifest, input, scopes: scopes.map(scope).collect(), traffic: Traffic::default() }
+    }
+
     /// Whether the pages were fetched tonight.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.input == Input::Live
+    }
+
+    /// Receipts of a scope's pages.
+    pub fn pages(&self, scope: &str) -> impl Iterator<Item = &Receipt> + '_ {
+        self.scopes.get(scope).into_iter().flat_map(|scope| &scope.pages)
+    }
+
+    /// Rows of a scope that should have been offers and were not understood. Where the source itself says that there is no
+    /// price, nothing was misunderstood.
+    #[must_use]
+    pub fn not_understood(&self, scope: &str) -> usize {
+        let skipped = self.scopes.get(scope).into_iter().flat_map(|scope| &scope.parsed.skipped);
+        skipped.filter(|row| !row.reason.is_stated_by_source()).count()
+    }
+
+    /// Where the pages come from.
+    #[must_use]
+    pub const fn input(&self) -> Input {
+        self.input
     }
 
     /// Offers of the scopes that could be read.

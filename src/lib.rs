@@ -16,6 +16,8 @@ pub mod schedule;
 
 /// Raw answers, kept before anything reads them.
 pub mod archive;
+/// What earlier nights held, for the rules.
+pub mod earlier;
 /// The only room with a network.
 pub mod fetch;
 /// What one provider gave tonight: its pages read by its scraper.
@@ -53,6 +55,8 @@ pub mod diff;
 pub mod explain;
 /// What could not be done, why, and what to do next.
 pub mod failed;
+/// What the rules found in a night, listed.
+pub mod findings;
 /// What is in a machine, from the tables beside the scrapers.
 pub mod machines;
 /// Pages of a provider from files, shown as offers.

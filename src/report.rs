@@ -23,7 +23,8 @@ use crate::recorder::RecordError;
 use crate::run::{self, Night};
 use crate::schedule::next;
 use crate::snapshot::read::{self, Snapshot};
-use crate::{doctor, explain, machines, parse, prune, recorder, replay};
+use crate::validate::rules::provider::NO_RATES_AT_ALL;
+use crate::{doctor, explain, findings, machines, parse, prune, recorder, replay};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -49,6 +50,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Providers(args) => providers(&args).await,
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
+        Verb::Findings(args) => findings::findings(&args).await,
         Verb::Backfill(args) => backfill(&args).await,
         Verb::Schedule(ScheduleVerb::Next(args)) => {
             let nights = next::next(&args, Utc::now()).map_err(|error| Failed::new(Exit::Usage, "", &error))?;
@@ -83,6 +85,9 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
             missing => format!(" ({missing} scopes missing)"),
         };
         let _ = writeln!(data, "{}: {}{more}", provider.provider, reason);
+    }
+    for finding in night.findings.iter().filter(|finding| finding.rule == NO_RATES_AT_ALL) {
+        let _ = writeln!(data, "{}: {}", finding.provider, finding.reason);
     }
     let _ = writeln!(data, "\n{}", conclusion(&night, output, args.recorded));
     if night.exit != Exit::Refused {
@@ -212,8 +217,8 @@ fn conclusion(night: &Night, output: &Path, is_recorded: bool) -> String {
     if held > 0 {
         let _ = write!(
             text,
-            "\n{held} rows were not published; each with its reason is in {}.",
-            output.join("runs").join(format!("{}.findings.parquet", night.snapshot)).display()
+            "\n{held} rows were not published; `gpuledger findings {}` lists them with their reasons.",
+            night.snapshot
         );
     }
     text

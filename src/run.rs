@@ -15,6 +15,7 @@ use polars::prelude::PolarsError;
 use crate::archive::{Archive, ArchiveError, Sidecar, clear_drafts};
 use crate::cli::Collect;
 use crate::deliver::deliver;
+use crate::earlier;
 use crate::exit::Exit;
 use crate::fetch::Traffic;
 use crate::gather::{Delivery, Gathered, gather};
@@ -127,7 +128,8 @@ pub async fn judge_and_publish(
     deliveries: Vec<Delivery>,
     more_rates: &[Rate],
 ) -> Result<Night, RunError> {
-    let is_published = read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
+    let published = read::snapshots(output).await?;
+    let is_published = published.iter().any(|known| known.id == snapshot);
     // A published night keeps the receipts of the pages that it was made of.
     let sidecars = if is_published { Vec::new() } else { kept::beside(snapshot, &deliveries) };
     write_sidecars(output, &sidecars)?;
@@ -163,7 +165,10 @@ pub async fn judge(
     let rates: Vec<Rate> = gathered.iter().flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
     let known_rates = known_rates(output, snapshot, &observed, &rates, until).await?;
     let normalised = normalise(snapshot, &observed, &known_rates)?;
-    let verdict = validate(&normalised, gathered)?;
+    let published = read::snapshots(output).await?;
+    let tonight = gathered.iter().map(|of| (of.manifest.provider.clone(), of.input())).collect();
+    let earlier = earlier::before(output, &published, snapshot, &tonight).await?;
+    let verdict = validate(snapshot, &normalised, gathered, &earlier)?;
     let network = gathered.iter().map(|gathered| (gathered.manifest.provider.clone(), gathered.traffic)).collect();
     Ok(Judged { verdict, rates, network })
 }
@@ -224,7 +229,8 @@ pub async fn conclude(output: &Path, started: Started, judged: Judged) -> Result
     let Started { snapshot, started_at, is_published, mut sidecars } = started;
     let Judged { verdict, rates, network } = judged;
     let providers = record::providers(&verdict.coverage, &network);
-    let is_whole = providers.iter().all(|provider| provider.status == "complete");
+    // A provider whose every foreign price lacks a rate is there, and yet nobody can compare it.
+    let is_whole = providers.iter().all(|provider| provider.status == "complete") && verdict.without_rates.is_empty();
     let mut record = RunRecord {
         snapshot_id: snapshot.to_string(),
         corrects: snapshot.corrects().map(|corrected| corrected.to_string()),

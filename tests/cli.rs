@@ -174,7 +174,7 @@ fn a_cut_off_gzip_file_is_an_error_that_names_the_file() {
 fn the_help_names_every_verb() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let help = stdout(&run(folder.path(), &["--help"]));
-    for verb in ["collect", "snapshots", "offers", "diff", "providers", "parse", "record"] {
+    for verb in ["collect", "snapshots", "offers", "diff", "providers", "parse", "record", "findings"] {
         assert!(help.contains(verb), "{verb}");
     }
 }
