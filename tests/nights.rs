@@ -3,6 +3,7 @@
 #[path = "support/whole.rs"]
 mod whole;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -71,8 +72,8 @@ fn stats(table: &Table, day: NaiveDate) -> String {
     serde_json::json!({ "numRecords": 22, "minValues": bounds, "maxValues": bounds, "nullCount": {} }).to_string()
 }
 
-/// Files of the dataset that a night opens; `None` without strace.
-fn opened_by_a_night(ground: &Ground, at: &str) -> Option<Vec<String>> {
+/// Files of the dataset that a night opens, each once, however often it is read from; `None` without strace.
+fn opened_by_a_night(ground: &Ground, at: &str) -> Option<BTreeSet<String>> {
     let log = ground.root().with_extension("trace");
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-e", "trace=openat", "-e", "status=successful", "-o"]).arg(&log);
