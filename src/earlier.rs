@@ -16,8 +16,9 @@ use crate::offer::OFFERS;
 use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
 
-/// Snapshots that are looked through for the last complete night of a scope. A scope that was refused so many times in a row
-/// has nothing to be compared with and is taken as it is: what stays changed is no fault of a night.
+/// Snapshots that are looked through for the last complete night of a scope.
+///
+/// A scope that was refused so many times in a row has nothing to be compared with and is taken as it is: what stays changed is no fault of a night.
 pub const SNAPSHOTS_LOOKED_BACK: usize = 7;
 
 /// Days that are looked back, for the same reason: where every scope is refused there are no new snapshots to count.

@@ -160,7 +160,6 @@ fn true_prices_are_published_and_planted_faults_are_not() {
     let texts = texts.into_inner().expect("nobody panicked");
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories/expected");
     for (name, text) in texts {
-        println!("{text}");
         let file = folder.join(format!("{name}.txt"));
         if std::env::var_os("GPULEDGER_BLESS").is_some() {
             std::fs::create_dir_all(&folder).expect("the folder can be made");

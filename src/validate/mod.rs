@@ -232,7 +232,7 @@ pub fn validate(snapshot: SnapshotId, night: &Normalised, gathered: &[Gathered],
     findings.extend(provider::repeated(&night.0, &frame)?);
     let rows = Rows::read(frame, &coverage)?;
 
-    let mut held = HeldBack::none(rows.len());
+    let mut held = HeldBack::none(rows.count());
     hold_back(&rows, thresholds, &mut held, &mut findings)?;
     for (row, reason) in &held.reasons {
         findings.push(held_row(&rows, *row, reason)?);
@@ -301,7 +301,7 @@ fn drop_repeated(rows: &DataFrame) -> PolarsResult<DataFrame> {
 
 /// Asks every rule that may hold rows back. The order decides which reason a row with several gets.
 fn hold_back(rows: &Rows, thresholds: &Thresholds, held: &mut HeldBack, findings: &mut Vec<Finding>) -> PolarsResult<()> {
-    for at in 0..rows.len() {
+    for at in 0..rows.count() {
         if let Some(reason) = row::RULES.iter().find_map(|rule| rule(rows, thresholds, at)) {
             held.hold(at, || reason);
         }
@@ -327,7 +327,7 @@ fn count_rows(rows: &Rows, held: &HeldBack, gathered: &[Gathered], coverage: &mu
     for scope in coverage.iter_mut().filter(|scope| sells.contains(scope.provider.as_str())) {
         scope.rows = 0;
     }
-    for row in 0..rows.len() {
+    for row in 0..rows.count() {
         let scope = &mut coverage[rows.scope_of[row]];
         if held.has(row) {
             scope.quarantined += 1;
@@ -362,6 +362,6 @@ fn refuse_provider(name: &str, rule: &str, reason: String, coverage: &mut [Scope
 /// Only rows of complete scopes that nothing holds back enter a snapshot.
 fn keep(rows: Rows, held: &HeldBack, coverage: &[ScopeCoverage]) -> PolarsResult<DataFrame> {
     let is_complete = |row: usize| coverage[rows.scope_of[row]].status == ScopeStatus::Complete;
-    let keep: Vec<bool> = (0..rows.len()).map(|row| !held.has(row) && is_complete(row)).collect();
+    let keep: Vec<bool> = (0..rows.count()).map(|row| !held.has(row) && is_complete(row)).collect();
     rows.frame.filter(&BooleanChunked::from_slice("keep".into(), &keep))?.drop(HELD_BACK)
 }

@@ -77,8 +77,9 @@ pub struct Rows {
     pub model_of: Vec<Option<usize>>,
 }
 
-/// The order of the file: the table's order, then everything that can still differ, so that the same rows in any order give
-/// the same bytes.
+/// The order of the file: the table's order, then everything that can still differ.
+///
+/// The same rows in any order give the same bytes.
 pub fn file_order() -> Vec<Expr> {
     OFFERS.order.iter().chain(&["published_amount", "sku", "raw_sha256", "raw_place"]).map(|name| col(*name)).collect()
 }
@@ -130,7 +131,7 @@ impl Rows {
 
     /// Number of rows.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.frame.height()
     }
 
@@ -179,7 +180,7 @@ impl Rows {
 
     /// Runs of rows of one card of one provider in one place: file order puts them together.
     pub fn places(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        runs(self.len(), |a, b| {
+        runs(self.count(), |a, b| {
             self.model_of[a] == self.model_of[b]
                 && self.provider.get(a) == self.provider.get(b)
                 && self.region.get(a) == self.region.get(b)
@@ -190,7 +191,7 @@ impl Rows {
 
     /// Runs of rows of one machine under one operating system: the ways in which it can be bought.
     pub fn machines(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        runs(self.len(), |a, b| {
+        runs(self.count(), |a, b| {
             self.model_of[a] == self.model_of[b]
                 && self.instance_type.get(a) == self.instance_type.get(b)
                 && self.offer_label.get(a) == self.offer_label.get(b)

@@ -76,10 +76,13 @@ impl Price {
     }
 }
 
+/// The complete scopes of a night.
+type Complete = Vec<((String, String), EarlierScope)>;
+
 /// The nights that were complete, newest last, as far back as a run looks.
 #[derive(Default, Clone)]
 pub struct Past {
-    nights: Vec<(Vec<((String, String), EarlierScope)>, DataFrame)>,
+    nights: Vec<(Complete, DataFrame)>,
 }
 
 impl Past {

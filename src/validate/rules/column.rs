@@ -16,7 +16,7 @@ struct Column<'a> {
 /// A scope with several kinds of card and far fewer prices: the column that was read is not that of the prices.
 pub fn one_price_for_many_cards(rows: &Rows, thresholds: &Thresholds, held: &HeldBack) -> Vec<Refusal> {
     let mut columns: BTreeMap<(usize, Option<&str>), Column<'_>> = BTreeMap::new();
-    for row in (0..rows.len()).filter(|&row| !held.has(row) && is_plain(rows, row)) {
+    for row in (0..rows.count()).filter(|&row| !held.has(row) && is_plain(rows, row)) {
         if let (Some(model), Some(price)) = (rows.model(row), rows.native_per_gpu_hour.get(row)) {
             let column = columns.entry((rows.scope_of[row], rows.pricing_model.get(row))).or_default();
             column.families.insert(&model.family);

@@ -52,7 +52,7 @@ pub fn moves(
     held: &HeldBack,
 ) -> PolarsResult<Found> {
     let mut found = Found::default();
-    if earlier.is_empty() || rows.len() == 0 {
+    if earlier.is_empty() || rows.count() == 0 {
         return Ok(found);
     }
     let mut by_scope: BTreeMap<usize, Vec<Move>> = BTreeMap::new();
@@ -92,8 +92,8 @@ pub fn moves(
 
 /// The offers that both nights have.
 fn both(rows: &Rows, earlier: &Earlier, held: &HeldBack) -> PolarsResult<Vec<Move>> {
-    let mut number = Columns::new(rows.len());
-    number.longs("_row", (0_i64..).take(rows.len()).map(Some));
+    let mut number = Columns::new(rows.count());
+    number.longs("_row", (0_i64..).take(rows.count()).map(Some));
     let tonight = rows
         .frame
         .select(["offer_id", "published_currency_code", "price_native_per_hour"])?

@@ -119,7 +119,7 @@ struct Unconverted<'a> {
 /// Counts the prices that could not be converted, and names the providers of which no foreign price could.
 pub fn unconverted(rows: &Rows, held: &HeldBack) -> (Vec<Finding>, Vec<String>) {
     let mut providers: BTreeMap<&str, Unconverted<'_>> = BTreeMap::new();
-    for row in (0..rows.len()).filter(|&row| !held.has(row)) {
+    for row in (0..rows.count()).filter(|&row| !held.has(row)) {
         let currency = rows.currency.get(row).unwrap_or_default();
         let (is_missing, is_stale) = (rows.has_flag(row, "rate_missing"), rows.has_flag(row, "rate_stale"));
         if currency == "USD" && !is_missing && !is_stale {
@@ -160,7 +160,7 @@ pub fn unconverted(rows: &Rows, held: &HeldBack) -> (Vec<Finding>, Vec<String>) 
 /// Notes the machines that nobody has read about: they are published with their price and without GPUs.
 pub fn unknown_hardware(rows: &Rows, held: &HeldBack) -> Vec<Finding> {
     let mut offers: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for row in (0..rows.len()).filter(|&row| !held.has(row) && is_unknown_hardware(rows, row)) {
+    for row in (0..rows.count()).filter(|&row| !held.has(row) && is_unknown_hardware(rows, row)) {
         let machine = (rows.provider.get(row).unwrap_or_default(), rows.instance_type.get(row).unwrap_or_default());
         *offers.entry(machine).or_insert(0) += 1;
     }

@@ -1,5 +1,7 @@
 //! Rules of rows that speak of the same thing: one offer at two prices, one price for one card and for eight, a month and an
-//! hour that do not fit. Which of the rows is right nobody knows, so all of them are held back.
+//! hour that do not fit.
+//!
+//! Which of the rows is right nobody knows, so all of them are held back.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,7 +19,7 @@ use crate::validate::thresholds::Thresholds;
 /// Only on a fault of the program.
 pub fn key_conflict(rows: &Rows, held: &mut HeldBack) -> PolarsResult<()> {
     let ids = rows.frame.column("offer_id")?;
-    if ids.n_unique()? == rows.len() {
+    if ids.n_unique()? == rows.count() {
         return Ok(());
     }
     let by_id = rows.frame.select(["offer_id"])?.lazy().group_by([col("offer_id")]).agg([len().alias("rows")]);
