@@ -32,7 +32,7 @@ pub struct Schedule {
 
 /// Which providers a schedule asks.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`providers` is \"all\" or a list of names")]
 pub enum Providers {
     /// One word.
     Word(Every),
@@ -149,6 +149,6 @@ mod tests {
         let told = error(&NIGHTLY.replace("0 2 * * *", "0 25 * * *"));
         assert!(told.contains("`cron`") && told.contains("0 25 * * *"), "{told}");
         let told = error(&NIGHTLY.replace("\"all\"", "\"some\""));
-        assert!(told.contains("providers"), "{told}");
+        assert!(told.contains("line 5, column 13") && told.contains("\"all\" or a list of names"), "{told}");
     }
 }
