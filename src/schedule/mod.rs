@@ -113,6 +113,8 @@ fn in_one_line(error: &toml::de::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const NIGHTLY: &str = include_str!("../../schedules/nightly.toml");
@@ -140,6 +142,13 @@ mod tests {
         let line = text.lines().position(|line| line.starts_with("longest")).expect("it is there") + 1;
         let told = error(&text);
         assert!(told.contains(&format!("line {line}, column 1")) && told.contains("longest_seconds"), "{told}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_schedule_or_refused(lines in prop::collection::vec("(name|cron|time_zone|providers|output|longest_minutes|[a-z]{0,4}) ?=? ?(\"[-0-9*/ a-zA-Z@]{0,12}\"|[0-9-]{0,12}|\\[\"a\"\\]|\\PC{0,8})", 0..8)) {
+            let _ = parsed(&lines.join("\n"));
+        }
     }
 
     #[test]
