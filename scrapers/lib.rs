@@ -19,7 +19,9 @@ mod gcp;
 mod huawei;
 mod lambda;
 mod oci;
+mod scaleway;
 mod tencent;
+mod verda;
 mod volcengine;
 mod vultr;
 
@@ -38,7 +40,9 @@ pub const ALL: &[&dyn Scraper] = &[
     &huawei::Huawei,
     &lambda::Lambda,
     &oci::Oci,
+    &scaleway::Scaleway,
     &tencent::Tencent,
+    &verda::Verda,
     &volcengine::Volcengine,
     &vultr::Vultr,
 ];

@@ -18,6 +18,11 @@ mod azure;
 mod gcp;
 #[path = "oci/oracles.rs"]
 mod oci;
+#[path = "scaleway/oracles.rs"]
+mod scaleway;
+mod trackers;
+#[path = "verda/oracles.rs"]
+mod verda;
 
 /// The comparison with one source.
 #[derive(Debug, Default)]
@@ -61,7 +66,15 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 fn comparisons() -> Vec<Comparison> {
-    let all = [alibaba::compare(), aws::compare(), azure::compare(), gcp::compare(), oci::compare()];
+    let all = [
+        alibaba::compare(),
+        aws::compare(),
+        azure::compare(),
+        gcp::compare(),
+        oci::compare(),
+        scaleway::compare(),
+        verda::compare(),
+    ];
     all.into_iter().flatten().flatten().collect()
 }
 
