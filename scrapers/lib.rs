@@ -19,6 +19,7 @@ mod gcp;
 mod huawei;
 mod lambda;
 mod oci;
+mod ovhcloud;
 mod scaleway;
 mod tencent;
 mod verda;
@@ -40,6 +41,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &huawei::Huawei,
     &lambda::Lambda,
     &oci::Oci,
+    &ovhcloud::Ovhcloud,
     &scaleway::Scaleway,
     &tencent::Tencent,
     &verda::Verda,

@@ -18,6 +18,8 @@ mod azure;
 mod gcp;
 #[path = "oci/oracles.rs"]
 mod oci;
+#[path = "ovhcloud/oracles.rs"]
+mod ovhcloud;
 #[path = "scaleway/oracles.rs"]
 mod scaleway;
 mod trackers;
@@ -72,6 +74,7 @@ fn comparisons() -> Vec<Comparison> {
         azure::compare(),
         gcp::compare(),
         oci::compare(),
+        ovhcloud::compare(),
         scaleway::compare(),
         verda::compare(),
     ];
