@@ -14,6 +14,7 @@ pub mod words;
 mod alibaba;
 mod aws;
 mod azure;
+mod cloudrift;
 mod ecb;
 mod gcp;
 mod huawei;
@@ -36,6 +37,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &alibaba::Alibaba,
     &aws::Aws,
     &azure::Azure,
+    &cloudrift::Cloudrift,
     &ecb::Ecb,
     &gcp::Gcp,
     &huawei::Huawei,
