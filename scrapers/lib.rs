@@ -17,6 +17,7 @@ mod azure;
 mod cloudrift;
 mod ecb;
 mod gcp;
+mod hetzner;
 mod huawei;
 mod lambda;
 mod oci;
@@ -40,6 +41,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &cloudrift::Cloudrift,
     &ecb::Ecb,
     &gcp::Gcp,
+    &hetzner::Hetzner,
     &huawei::Huawei,
     &lambda::Lambda,
     &oci::Oci,
