@@ -23,6 +23,7 @@ mod lambda;
 mod oci;
 mod ovhcloud;
 mod scaleway;
+mod seeweb;
 mod tencent;
 mod verda;
 mod volcengine;
@@ -47,6 +48,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &oci::Oci,
     &ovhcloud::Ovhcloud,
     &scaleway::Scaleway,
+    &seeweb::Seeweb,
     &tencent::Tencent,
     &verda::Verda,
     &volcengine::Volcengine,
