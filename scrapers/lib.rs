@@ -15,6 +15,7 @@ mod alibaba;
 mod aws;
 mod azure;
 mod cloudrift;
+mod digitalocean;
 mod ecb;
 mod gcp;
 mod hetzner;
@@ -40,6 +41,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &aws::Aws,
     &azure::Azure,
     &cloudrift::Cloudrift,
+    &digitalocean::Digitalocean,
     &ecb::Ecb,
     &gcp::Gcp,
     &hetzner::Hetzner,

@@ -14,6 +14,8 @@ mod alibaba;
 mod aws;
 #[path = "azure/oracles.rs"]
 mod azure;
+#[path = "digitalocean/oracles.rs"]
+mod digitalocean;
 #[path = "gcp/oracles.rs"]
 mod gcp;
 #[path = "oci/oracles.rs"]
@@ -72,6 +74,7 @@ fn comparisons() -> Vec<Comparison> {
         alibaba::compare(),
         aws::compare(),
         azure::compare(),
+        digitalocean::compare(),
         gcp::compare(),
         oci::compare(),
         ovhcloud::compare(),
