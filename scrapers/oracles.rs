@@ -24,6 +24,8 @@ mod oci;
 mod ovhcloud;
 #[path = "scaleway/oracles.rs"]
 mod scaleway;
+#[path = "seeweb/oracles.rs"]
+mod seeweb;
 mod trackers;
 #[path = "verda/oracles.rs"]
 mod verda;
@@ -79,6 +81,7 @@ fn comparisons() -> Vec<Comparison> {
         oci::compare(),
         ovhcloud::compare(),
         scaleway::compare(),
+        seeweb::compare(),
         verda::compare(),
     ];
     all.into_iter().flatten().flatten().collect()
@@ -107,8 +110,8 @@ fn render(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
         "# Held against other people's readings\n\n\
          Written by `cargo test -p gpuledger-scrapers --test oracles`, from sources that nobody of this project wrote. They are\n\
-         not part of it; without them the test says `skipped`. A price counts once for each source. Of Tencent Cloud, Huawei Cloud\n\
-         and Volcengine nobody's reading was at hand.\n",
+         not part of it; without them the test says `skipped`. A price counts once for each source. Of Tencent Cloud, Huawei Cloud,\n\
+         Volcengine, CloudRift and Hetzner nobody's reading was at hand.\n",
     );
     for comparison in comparisons {
         let differ: usize = comparison.differ.values().map(|(count, _)| count).sum();

@@ -155,3 +155,14 @@ fn the_list_leads_on_with_the_key_and_never_to_another_host() {
     }
     assert_eq!(Digitalocean.follow(&page("page.html", "<p>a page</p>")), Ok(Vec::new()));
 }
+
+#[test]
+fn a_page_cut_anywhere_is_refused() {
+    let recording = recordings::newest("digitalocean").expect("there is a dated recording");
+    let whole = recording.pages[0].clone();
+    let end = whole.text().expect("the page is text").find("</html>").expect("the page ends");
+    for length in (1..=end).step_by(211).filter(|length| std::str::from_utf8(&whole.body[..*length]).is_ok()) {
+        let cut = Page { body: whole.body[..length].to_vec(), ..whole.clone() };
+        assert!(read(&Digitalocean, vec![cut]).values().all(Result::is_err), "cut at {length}");
+    }
+}

@@ -111,3 +111,14 @@ fn every_card_of_another_projects_catalogue_has_its_price_on_the_page_in_euros()
     }
     assert_eq!(compared, 27);
 }
+
+#[test]
+fn a_page_cut_anywhere_is_refused() {
+    let recording = recordings::newest("seeweb").expect("there is a dated recording");
+    let whole = recording.pages[0].clone();
+    let end = whole.text().expect("the page is text").find("</html>").expect("the page ends");
+    for length in (1..=end).step_by(97).filter(|length| std::str::from_utf8(&whole.body[..*length]).is_ok()) {
+        let cut = Page { body: whole.body[..length].to_vec(), ..whole.clone() };
+        assert!(read(&Seeweb, vec![cut]).values().all(Result::is_err), "cut at {length}");
+    }
+}
