@@ -17,12 +17,19 @@ pub mod words;
 mod alibaba;
 mod aws;
 mod azure;
+mod cloudrift;
+mod digitalocean;
 mod ecb;
 mod gcp;
+mod hetzner;
 mod huawei;
 mod lambda;
 mod oci;
+mod ovhcloud;
+mod scaleway;
+mod seeweb;
 mod tencent;
+mod verda;
 mod volcengine;
 mod vultr;
 
@@ -37,12 +44,19 @@ pub const ALL: &[&dyn Scraper] = &[
     &alibaba::Alibaba,
     &aws::Aws,
     &azure::Azure,
+    &cloudrift::Cloudrift,
+    &digitalocean::Digitalocean,
     &ecb::Ecb,
     &gcp::Gcp,
+    &hetzner::Hetzner,
     &huawei::Huawei,
     &lambda::Lambda,
     &oci::Oci,
+    &ovhcloud::Ovhcloud,
+    &scaleway::Scaleway,
+    &seeweb::Seeweb,
     &tencent::Tencent,
+    &verda::Verda,
     &volcengine::Volcengine,
     &vultr::Vultr,
 ];
