@@ -67,13 +67,35 @@ pub fn visible_text(element: ElementRef<'_>) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn collect(element: ElementRef<'_>, words: &mut String) {
+/// Whether a person sees the element: neither it nor anything around it is hidden, struck out or a script.
+#[must_use]
+pub fn is_seen(element: ElementRef<'_>) -> bool {
+    !is_unseen(element) && !element.ancestors().filter_map(ElementRef::wrap).any(is_unseen)
+}
+
+/// Checks that a page did not break off. An excerpt, which has no frame, passes.
+///
+/// # Errors
+/// When a page begins and does not end.
+pub fn ends(page: &Page) -> Result<(), ScrapeError> {
+    let text = page.text()?.to_ascii_lowercase();
+    if (text.contains("<html") || text.contains("<!doctype")) && !text.contains("</html>") {
+        return Err(ScrapeError::changed(page, "its end", "`</html>`", "a page that was cut off"));
+    }
+    Ok(())
+}
+
+fn is_unseen(element: ElementRef<'_>) -> bool {
     const UNSEEN: [&str; 7] = ["script", "style", "template", "noscript", "s", "del", "strike"];
     let value = element.value();
-    let is_hidden = value.attr("hidden").is_some()
+    value.attr("hidden").is_some()
         || value.attr("aria-hidden") == Some("true")
-        || value.attr("style").is_some_and(|style| style.replace(' ', "").contains("display:none"));
-    if is_hidden || UNSEEN.contains(&value.name()) {
+        || value.attr("style").is_some_and(|style| style.replace(' ', "").contains("display:none"))
+        || UNSEEN.contains(&value.name())
+}
+
+fn collect(element: ElementRef<'_>, words: &mut String) {
+    if is_unseen(element) {
         return;
     }
     for child in element.children() {

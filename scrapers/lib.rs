@@ -1,11 +1,13 @@
 #![doc = include_str!("README.md")]
 
 pub mod contract;
+pub mod grid;
 pub mod hardware;
 pub mod html;
 pub mod json;
 pub mod manifest;
 pub mod money;
+pub mod plain;
 pub mod recordings;
 pub mod refusal;
 pub mod sieve;
