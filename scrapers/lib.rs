@@ -20,6 +20,7 @@ mod ecb;
 mod gcp;
 mod huawei;
 mod lambda;
+mod nebius;
 mod oci;
 mod tencent;
 mod volcengine;
@@ -39,6 +40,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &gcp::Gcp,
     &huawei::Huawei,
     &lambda::Lambda,
+    &nebius::Nebius,
     &oci::Oci,
     &tencent::Tencent,
     &volcengine::Volcengine,

@@ -16,8 +16,11 @@ mod aws;
 mod azure;
 #[path = "gcp/oracles.rs"]
 mod gcp;
+#[path = "nebius/oracles.rs"]
+mod nebius;
 #[path = "oci/oracles.rs"]
 mod oci;
+mod readings;
 
 /// The comparison with one source.
 #[derive(Debug, Default)]
@@ -61,7 +64,7 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 fn comparisons() -> Vec<Comparison> {
-    let all = [alibaba::compare(), aws::compare(), azure::compare(), gcp::compare(), oci::compare()];
+    let all = [alibaba::compare(), aws::compare(), azure::compare(), gcp::compare(), nebius::compare(), oci::compare()];
     all.into_iter().flatten().flatten().collect()
 }
 
