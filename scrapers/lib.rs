@@ -19,6 +19,7 @@ mod azure;
 mod ecb;
 mod gcp;
 mod huawei;
+mod hyperstack;
 mod lambda;
 mod nebius;
 mod oci;
@@ -39,6 +40,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &ecb::Ecb,
     &gcp::Gcp,
     &huawei::Huawei,
+    &hyperstack::Hyperstack,
     &lambda::Lambda,
     &nebius::Nebius,
     &oci::Oci,

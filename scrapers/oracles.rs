@@ -16,6 +16,8 @@ mod aws;
 mod azure;
 #[path = "gcp/oracles.rs"]
 mod gcp;
+#[path = "hyperstack/oracles.rs"]
+mod hyperstack;
 #[path = "nebius/oracles.rs"]
 mod nebius;
 #[path = "oci/oracles.rs"]
@@ -64,7 +66,15 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 fn comparisons() -> Vec<Comparison> {
-    let all = [alibaba::compare(), aws::compare(), azure::compare(), gcp::compare(), nebius::compare(), oci::compare()];
+    let all = [
+        alibaba::compare(),
+        aws::compare(),
+        azure::compare(),
+        gcp::compare(),
+        hyperstack::compare(),
+        nebius::compare(),
+        oci::compare(),
+    ];
     all.into_iter().flatten().flatten().collect()
 }
 
