@@ -21,6 +21,7 @@ mod gcp;
 mod huawei;
 mod hyperstack;
 mod lambda;
+mod modal;
 mod nebius;
 mod oci;
 mod tencent;
@@ -42,6 +43,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &huawei::Huawei,
     &hyperstack::Hyperstack,
     &lambda::Lambda,
+    &modal::Modal,
     &nebius::Nebius,
     &oci::Oci,
     &tencent::Tencent,

@@ -18,6 +18,8 @@ mod azure;
 mod gcp;
 #[path = "hyperstack/oracles.rs"]
 mod hyperstack;
+#[path = "modal/oracles.rs"]
+mod modal;
 #[path = "nebius/oracles.rs"]
 mod nebius;
 #[path = "oci/oracles.rs"]
@@ -72,6 +74,7 @@ fn comparisons() -> Vec<Comparison> {
         azure::compare(),
         gcp::compare(),
         hyperstack::compare(),
+        modal::compare(),
         nebius::compare(),
         oci::compare(),
     ];

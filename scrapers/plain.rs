@@ -17,6 +17,9 @@ use crate::money::{self, NumberFormat};
 /// machine may be sold with several only.
 pub const MACHINE_NOT_STATED: &str = "machine_not_stated";
 
+/// Flag of an offer whose price is of the GPU alone: processors and memory beside it are billed apart.
+pub const GPU_PART_ONLY: &str = "gpu_part_only";
+
 impl PublishedGpu {
     /// Whole cards of a label, and nothing else known.
     #[must_use]
