@@ -73,6 +73,18 @@ pub fn is_seen(element: ElementRef<'_>) -> bool {
     !is_unseen(element) && !element.ancestors().filter_map(ElementRef::wrap).any(is_unseen)
 }
 
+/// The innermost elements whose visible text has all of these words, each with that text: the cards of a page whose class names
+/// say nothing.
+#[must_use]
+pub fn innermost<'a>(root: ElementRef<'a>, words: &[&str]) -> Vec<(ElementRef<'a>, String)> {
+    let text = visible_text(root);
+    if !words.iter().all(|word| text.contains(word)) {
+        return Vec::new();
+    }
+    let below: Vec<_> = root.children().filter_map(ElementRef::wrap).flat_map(|child| innermost(child, words)).collect();
+    if below.is_empty() { vec![(root, text)] } else { below }
+}
+
 /// Checks that a page did not break off. An excerpt, which has no frame, passes.
 ///
 /// # Errors
@@ -115,6 +127,13 @@ fn collect(element: ElementRef<'_>, words: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_innermost_elements_with_all_words_are_found() {
+        let html = Html::parse_document("<div><div><b>A</b><i>$1</i></div><div><b>B</b><i>$2</i></div><p>A</p></div>");
+        let texts: Vec<_> = innermost(html.root_element(), &["A", "$"]).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, ["A $1"]);
+    }
 
     #[test]
     fn struck_out_hidden_and_attribute_prices_are_never_read() {

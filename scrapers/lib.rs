@@ -25,6 +25,7 @@ mod modal;
 mod nebius;
 mod oci;
 mod tencent;
+mod together;
 mod volcengine;
 mod vultr;
 
@@ -47,6 +48,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &nebius::Nebius,
     &oci::Oci,
     &tencent::Tencent,
+    &together::Together,
     &volcengine::Volcengine,
     &vultr::Vultr,
 ];

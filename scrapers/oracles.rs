@@ -25,6 +25,8 @@ mod nebius;
 #[path = "oci/oracles.rs"]
 mod oci;
 mod readings;
+#[path = "together/oracles.rs"]
+mod together;
 
 /// The comparison with one source.
 #[derive(Debug, Default)]
@@ -77,6 +79,7 @@ fn comparisons() -> Vec<Comparison> {
         modal::compare(),
         nebius::compare(),
         oci::compare(),
+        together::compare(),
     ];
     all.into_iter().flatten().flatten().collect()
 }
