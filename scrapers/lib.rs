@@ -20,6 +20,7 @@ mod ecb;
 mod gcp;
 mod huawei;
 mod hyperstack;
+mod jarvislabs;
 mod lambda;
 mod modal;
 mod nebius;
@@ -43,6 +44,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &gcp::Gcp,
     &huawei::Huawei,
     &hyperstack::Hyperstack,
+    &jarvislabs::Jarvislabs,
     &lambda::Lambda,
     &modal::Modal,
     &nebius::Nebius,

@@ -18,6 +18,8 @@ mod azure;
 mod gcp;
 #[path = "hyperstack/oracles.rs"]
 mod hyperstack;
+#[path = "jarvislabs/oracles.rs"]
+mod jarvislabs;
 #[path = "modal/oracles.rs"]
 mod modal;
 #[path = "nebius/oracles.rs"]
@@ -76,6 +78,7 @@ fn comparisons() -> Vec<Comparison> {
         azure::compare(),
         gcp::compare(),
         hyperstack::compare(),
+        jarvislabs::compare(),
         modal::compare(),
         nebius::compare(),
         oci::compare(),
