@@ -26,6 +26,7 @@ mod modal;
 mod nebius;
 mod oci;
 mod tencent;
+mod thundercompute;
 mod together;
 mod volcengine;
 mod vultr;
@@ -50,6 +51,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &nebius::Nebius,
     &oci::Oci,
     &tencent::Tencent,
+    &thundercompute::Thundercompute,
     &together::Together,
     &volcengine::Volcengine,
     &vultr::Vultr,

@@ -27,6 +27,8 @@ mod nebius;
 #[path = "oci/oracles.rs"]
 mod oci;
 mod readings;
+#[path = "thundercompute/oracles.rs"]
+mod thundercompute;
 #[path = "together/oracles.rs"]
 mod together;
 
@@ -82,6 +84,7 @@ fn comparisons() -> Vec<Comparison> {
         modal::compare(),
         nebius::compare(),
         oci::compare(),
+        thundercompute::compare(),
         together::compare(),
     ];
     all.into_iter().flatten().flatten().collect()
