@@ -18,6 +18,7 @@ mod aws;
 mod azure;
 mod ecb;
 mod gcp;
+mod hotaisle;
 mod huawei;
 mod hyperstack;
 mod jarvislabs;
@@ -43,6 +44,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &azure::Azure,
     &ecb::Ecb,
     &gcp::Gcp,
+    &hotaisle::Hotaisle,
     &huawei::Huawei,
     &hyperstack::Hyperstack,
     &jarvislabs::Jarvislabs,

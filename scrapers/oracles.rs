@@ -16,6 +16,8 @@ mod aws;
 mod azure;
 #[path = "gcp/oracles.rs"]
 mod gcp;
+#[path = "hotaisle/oracles.rs"]
+mod hotaisle;
 #[path = "hyperstack/oracles.rs"]
 mod hyperstack;
 #[path = "jarvislabs/oracles.rs"]
@@ -79,6 +81,7 @@ fn comparisons() -> Vec<Comparison> {
         aws::compare(),
         azure::compare(),
         gcp::compare(),
+        hotaisle::compare(),
         hyperstack::compare(),
         jarvislabs::compare(),
         modal::compare(),
