@@ -161,13 +161,43 @@ pub fn has_visible_text(element: ElementRef<'_>) -> bool {
         })
 }
 
+/// Whether a person sees the element: neither it nor anything around it is hidden, struck out or a script.
+#[must_use]
+pub fn is_seen(element: ElementRef<'_>) -> bool {
+    !is_unseen(element) && !element.ancestors().filter_map(ElementRef::wrap).any(is_unseen)
+}
+
+/// The innermost elements whose visible text has all of these words, each with that text: the cards of a page whose class names
+/// say nothing.
+#[must_use]
+pub fn innermost<'a>(root: ElementRef<'a>, words: &[&str]) -> Vec<(ElementRef<'a>, String)> {
+    let text = visible_text(root);
+    if !words.iter().all(|word| text.contains(word)) {
+        return Vec::new();
+    }
+    let below: Vec<_> = root.children().filter_map(ElementRef::wrap).flat_map(|child| innermost(child, words)).collect();
+    if below.is_empty() { vec![(root, text)] } else { below }
+}
+
+/// Checks that a page did not break off. An excerpt, which has no frame, passes.
+///
+/// # Errors
+/// When a page begins and does not end.
+pub fn ends(page: &Page) -> Result<(), ScrapeError> {
+    let text = page.text()?.to_ascii_lowercase();
+    if (text.contains("<html") || text.contains("<!doctype")) && !text.contains("</html>") {
+        return Err(ScrapeError::changed(page, "its end", "`</html>`", "a page that was cut off"));
+    }
+    Ok(())
+}
+
 fn is_unseen(element: ElementRef<'_>) -> bool {
     const UNSEEN: [&str; 7] = ["script", "style", "template", "noscript", "s", "del", "strike"];
     let value = element.value();
-    let is_hidden = value.attr("hidden").is_some()
+    value.attr("hidden").is_some()
         || value.attr("aria-hidden") == Some("true")
-        || value.attr("style").is_some_and(|style| style.replace(' ', "").contains("display:none"));
-    is_hidden || UNSEEN.contains(&value.name())
+        || value.attr("style").is_some_and(|style| style.replace(' ', "").contains("display:none"))
+        || UNSEEN.contains(&value.name())
 }
 
 fn collect(element: ElementRef<'_>, words: &mut String) {
@@ -256,6 +286,13 @@ mod tests {
         assert_eq!(pieces[0].text, "<tr ><th>a</th></tr>");
         assert_eq!(pieces[1].text, "<tr><td> $1 <td>b");
         assert_eq!(pieces[1].starts_at, text.rfind("<tr><td>"));
+    }
+
+    #[test]
+    fn the_innermost_elements_with_all_words_are_found() {
+        let html = Html::parse_document("<div><div><b>A</b><i>$1</i></div><div><b>B</b><i>$2</i></div><p>A</p></div>");
+        let texts: Vec<_> = innermost(html.root_element(), &["A", "$"]).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, ["A $1"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 pub mod contract;
+pub mod grid;
 pub mod hardware;
 pub mod html;
 pub mod json;
@@ -8,6 +9,7 @@ pub mod listings;
 pub mod manifest;
 pub mod minor_units;
 pub mod money;
+pub mod plain;
 pub mod recordings;
 pub mod refusal;
 pub mod sieve;
@@ -22,13 +24,20 @@ mod digitalocean;
 mod ecb;
 mod gcp;
 mod hetzner;
+mod hotaisle;
 mod huawei;
+mod hyperstack;
+mod jarvislabs;
 mod lambda;
+mod modal;
+mod nebius;
 mod oci;
 mod ovhcloud;
 mod scaleway;
 mod seeweb;
 mod tencent;
+mod thundercompute;
+mod together;
 mod verda;
 mod volcengine;
 mod vultr;
@@ -49,13 +58,20 @@ pub const ALL: &[&dyn Scraper] = &[
     &ecb::Ecb,
     &gcp::Gcp,
     &hetzner::Hetzner,
+    &hotaisle::Hotaisle,
     &huawei::Huawei,
+    &hyperstack::Hyperstack,
+    &jarvislabs::Jarvislabs,
     &lambda::Lambda,
+    &modal::Modal,
+    &nebius::Nebius,
     &oci::Oci,
     &ovhcloud::Ovhcloud,
     &scaleway::Scaleway,
     &seeweb::Seeweb,
     &tencent::Tencent,
+    &thundercompute::Thundercompute,
+    &together::Together,
     &verda::Verda,
     &volcengine::Volcengine,
     &vultr::Vultr,

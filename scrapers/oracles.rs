@@ -18,14 +18,29 @@ mod azure;
 mod digitalocean;
 #[path = "gcp/oracles.rs"]
 mod gcp;
+#[path = "hotaisle/oracles.rs"]
+mod hotaisle;
+#[path = "hyperstack/oracles.rs"]
+mod hyperstack;
+#[path = "jarvislabs/oracles.rs"]
+mod jarvislabs;
+#[path = "modal/oracles.rs"]
+mod modal;
+#[path = "nebius/oracles.rs"]
+mod nebius;
 #[path = "oci/oracles.rs"]
 mod oci;
 #[path = "ovhcloud/oracles.rs"]
 mod ovhcloud;
+mod readings;
 #[path = "scaleway/oracles.rs"]
 mod scaleway;
 #[path = "seeweb/oracles.rs"]
 mod seeweb;
+#[path = "thundercompute/oracles.rs"]
+mod thundercompute;
+#[path = "together/oracles.rs"]
+mod together;
 mod trackers;
 #[path = "verda/oracles.rs"]
 mod verda;
@@ -78,10 +93,17 @@ fn comparisons() -> Vec<Comparison> {
         azure::compare(),
         digitalocean::compare(),
         gcp::compare(),
+        hotaisle::compare(),
+        hyperstack::compare(),
+        jarvislabs::compare(),
+        modal::compare(),
+        nebius::compare(),
         oci::compare(),
         ovhcloud::compare(),
         scaleway::compare(),
         seeweb::compare(),
+        thundercompute::compare(),
+        together::compare(),
         verda::compare(),
     ];
     all.into_iter().flatten().flatten().collect()

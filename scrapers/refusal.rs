@@ -34,6 +34,12 @@ pub enum SkipReason {
     /// The price is zero, which is a placeholder and never a price.
     #[error("price is zero, a placeholder")]
     PriceZero,
+    /// The page says that the true price is another: a floor such as `from $0.99`, or a price with a footnote mark.
+    #[error("`{text}` is no exact price")]
+    PriceNotExact {
+        /// The characters on the page.
+        text: String,
+    },
     /// The page asks to talk to somebody.
     #[error("price on request: `{text}`")]
     PriceOnRequest {
@@ -70,7 +76,10 @@ impl SkipReason {
     /// that nothing was misunderstood.
     #[must_use]
     pub const fn is_stated_by_source(&self) -> bool {
-        matches!(self, Self::OutOfScope(_) | Self::PriceOnRequest { .. } | Self::SoldOut | Self::Undecoded(_))
+        matches!(
+            self,
+            Self::OutOfScope(_) | Self::PriceNotExact { .. } | Self::PriceOnRequest { .. } | Self::SoldOut | Self::Undecoded(_)
+        )
     }
 
     /// A stable code for counting. `unknown_word`
@@ -83,6 +92,7 @@ impl SkipReason {
             Self::PriceUnreadable { .. } => "price_unreadable",
             Self::PriceMissing => "price_missing",
             Self::PriceZero => "price_zero",
+            Self::PriceNotExact { .. } => "price_not_exact",
             Self::PriceOnRequest { .. } => "price_on_request",
             Self::SoldOut => "sold_out",
             Self::UnknownMachine { .. } => "unknown_machine",
