@@ -50,6 +50,7 @@ impl PublishedPrice {
             per: published.per,
             text: text.into(),
             tax_included: published.tax_included,
+            listings: None,
         }
     }
 

@@ -145,6 +145,7 @@ fn offers(kind: &Object<'_>, variant: &Object<'_>, name: &str) -> Result<Vec<Pub
                 per: PricePer::Instance,
                 text: format!("{} cents", cost.characters()),
                 tax_included: MANIFEST.published().tax_included,
+                listings: None,
             },
             place: cost.place(),
             flags: BTreeSet::new(),

@@ -101,6 +101,7 @@ fn offer(found: Found) -> PublishedOffer {
             per: found.per,
             text: found.text,
             tax_included: MANIFEST.published().tax_included,
+            listings: None,
         },
         place: found.place,
         flags: found.flags,

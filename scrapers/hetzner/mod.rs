@@ -165,6 +165,7 @@ fn offers(row: &Object<'_>) -> Result<Vec<PublishedOffer>, SkipReason> {
                 per: PricePer::Instance,
                 text: value.characters().to_owned(),
                 tax_included: MANIFEST.published().tax_included,
+                listings: None,
             },
             place: value.place(),
             flags: if setup_fee.is_zero() { BTreeSet::new() } else { BTreeSet::from(["setup_fee"]) },

@@ -163,6 +163,7 @@ fn offer(list: List<'_>, row: &Object<'_>, code: &str, parsed: &mut Parsed) -> R
             per: PricePer::Instance,
             text: price.text,
             tax_included: MANIFEST.published().tax_included,
+            listings: None,
         },
         place: pricing.place(),
         flags,

@@ -153,6 +153,7 @@ fn offer(row: &Object<'_>, product: &str, parsed: &mut Parsed) -> Result<Publish
             per: PricePer::Instance,
             text: format!("{text} / {word}"),
             tax_included: MANIFEST.published().tax_included,
+            listings: None,
         },
         place: price.place(),
         flags,

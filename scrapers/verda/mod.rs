@@ -166,6 +166,7 @@ fn offer(
             per: PricePer::Instance,
             text: text.to_owned(),
             tax_included: MANIFEST.published().tax_included,
+            listings: None,
         },
         place: value.place(),
         flags: if is_spot { BTreeSet::from(["administered_discount"]) } else { BTreeSet::new() },
