@@ -3,10 +3,11 @@
 //! In: the elements that are its rows. Out: cells found by what their header says. Never is a column taken by its position:
 //! pages add, drop and swap columns. Rows and cells that nobody sees are not read.
 
-use scraper::ElementRef;
+use scraper::{ElementRef, Html};
 
 use crate::contract::{Page, Place, ScrapeError, SkipReason};
-use crate::html;
+use crate::spot::Piece;
+use crate::{cut, html};
 
 /// A table with one row of headers.
 #[derive(Debug, Clone)]
@@ -112,6 +113,19 @@ impl<'a> Row<'a> {
     }
 }
 
+/// The bytes of the row that a place names, and of its headers. `tables` are those of the page, each with the name that its
+/// places begin with.
+#[must_use]
+pub fn pieces(page: &Page, document: &Html, tables: &[(String, Vec<ElementRef<'_>>)], at: &str) -> Option<Vec<Piece>> {
+    let text = page.text().ok()?;
+    tables.iter().find_map(|(name, rows)| {
+        let number: usize = at.strip_prefix(name.as_str())?.strip_prefix(", row ")?.split(',').next()?.parse().ok()?;
+        let mut seen = rows.iter().filter(|row| html::is_seen(**row));
+        let (headings, row) = (*seen.next()?, *seen.nth(number.checked_sub(1)?)?);
+        Some(cut::rows(text, document, Some(headings), row))
+    })
+}
+
 /// Whether a cell says with a dash, or with nothing, that the thing is not to be had this way.
 #[must_use]
 pub fn is_blank(cell: &str) -> bool {
@@ -120,8 +134,6 @@ pub fn is_blank(cell: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use scraper::Html;
-
     use super::*;
     use crate::recordings;
 

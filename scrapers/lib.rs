@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 pub mod contract;
+pub mod cut;
 pub mod grid;
 pub mod hardware;
 pub mod html;
@@ -95,7 +96,7 @@ pub fn read(scraper: &dyn Scraper, pages: Vec<Page>) -> BTreeMap<String, Result<
         by_scope.entry(page.scope.clone()).or_default().push(page);
     }
     by_scope.remove(SCOPE_INDEX);
-    by_scope.into_iter().map(|(scope, pages)| (scope, read_scope(scraper, &pages))).collect()
+    by_scope.into_iter().map(|(scope, pages)| (scope, read_scope(scraper, &pages).map_err(ScrapeError::shortened))).collect()
 }
 
 fn read_scope(scraper: &dyn Scraper, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -170,7 +170,30 @@ pub enum ScrapeError {
     },
 }
 
+/// Most characters of a page that a refusal repeats in one place: a page may be one word of many megabytes.
+const REPEATED_CHARACTERS_MAX: usize = 1_000;
+
 impl ScrapeError {
+    /// The same, with what it repeats of the page cut short.
+    #[must_use]
+    pub fn shortened(mut self) -> Self {
+        let texts = match &mut self {
+            Self::ShapeChanged { at, expected, found, .. } => vec![at, expected, found],
+            Self::WrongFormat { expected, found, .. } => vec![expected, found],
+            Self::ErrorAnswer { at, text, .. } => vec![at, text],
+            Self::NothingFound { at, .. } => vec![at],
+            Self::PageMissing { at, next, .. } => vec![at, next],
+            Self::TooManySkipped { first, reason, .. } => vec![first, reason],
+        };
+        for text in texts {
+            if let Some((end, _)) = text.char_indices().nth(REPEATED_CHARACTERS_MAX) {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
+        self
+    }
+
     /// A stable code for counting. `shape_changed`
     #[must_use]
     pub fn code(&self) -> &'static str {

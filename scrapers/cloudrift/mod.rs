@@ -16,12 +16,13 @@ use num_rational::Ratio;
 use rust_decimal::Decimal;
 
 use crate::contract::{
-    Availability, GpuShare, Machine, Page, Parsed, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedOffer,
+    Availability, GpuShare, Machine, Page, Parsed, Place, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedOffer,
     PublishedPrice, ScrapeError, Scraper, SkipReason, Terms,
 };
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
 use crate::money;
+use crate::spot::{self, Spot};
 
 /// The source.
 pub struct Cloudrift;
@@ -35,6 +36,10 @@ const BYTES_PER_GB: u64 = 1_000_000_000;
 impl Scraper for Cloudrift {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn spots(&self, _: &[Page], place: &Place, _: Option<&str>, text: &str) -> Vec<Spot> {
+        vec![spot::numbers(place, text)]
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

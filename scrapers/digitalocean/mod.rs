@@ -24,6 +24,7 @@ use crate::contract::{
     ScrapeError, Scraper, Terms,
 };
 use crate::manifest::Manifest;
+use crate::spot::{self, Piece};
 
 /// The source.
 pub struct Digitalocean;
@@ -43,6 +44,13 @@ impl Scraper for Digitalocean {
 
     fn follow(&self, page: &Page) -> Result<Vec<PageRequest>, ScrapeError> {
         if page.scope == "page" { Ok(Vec::new()) } else { sizes::follow(page) }
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        if at.starts_with('/') {
+            return spot::pieces(page, at);
+        }
+        page::pieces(page, at)
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -13,8 +13,9 @@ use scraper::ElementRef;
 
 use super::{Found, changed, gb, offer};
 use crate::contract::{Machine, Page, Parsed, Place, PricePer, PricingModel, PublishedOffer, ScrapeError, SkipReason, Terms};
-use crate::html;
 use crate::money::{self, NumberFormat};
+use crate::spot::{self, Piece};
+use crate::{cut, html};
 
 const CARD: &str = "[class*=StyledCardPricingCard]";
 const PRICES: &str = "[class*=StyledPriceContainer]";
@@ -48,6 +49,13 @@ pub(super) fn read(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> 
         return Err(ScrapeError::NothingFound { page: page.name.clone(), at: format!("`{CARD}`, on demand") });
     }
     Ok(())
+}
+
+/// The card that a place names.
+pub(super) fn pieces(page: &Page, at: &str) -> Option<Vec<Piece>> {
+    let document = html::document(page).ok()?;
+    let card = document.select(&html::selector(CARD)).nth(spot::index(at, "card")?)?;
+    Some(vec![cut::element("card", page.text().ok()?, &document, card)])
 }
 
 type Row = Result<PublishedOffer, SkipReason>;

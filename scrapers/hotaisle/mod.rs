@@ -7,11 +7,14 @@
 
 use std::sync::LazyLock;
 
+use scraper::{ElementRef, Html};
+
 use crate::contract::{
     Page, Parsed, Place, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms,
 };
-use crate::html;
 use crate::manifest::Manifest;
+use crate::spot::{self, Piece};
+use crate::{cut, html, json};
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +47,12 @@ impl Scraper for Hotaisle {
         &MANIFEST
     }
 
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        let document = html::document(page).ok()?;
+        let (card, _) = priced(&document).into_iter().filter(|(_, text)| is_card(text)).nth(spot::index(at, "card")?)?;
+        Some(vec![cut::element("card", page.text().ok()?, &document, card)])
+    }
+
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
         let mut parsed = Parsed::default();
         for page in pages {
@@ -57,13 +66,13 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     html::ends(page)?;
     let document = html::document(page)?;
     let mut found = 0_usize;
-    for (_, text) in html::innermost(document.root_element(), &["MI", "x ", UNIT]) {
-        if !text.starts_with(VIRTUAL) && !text.starts_with(METAL) {
+    for (_, text) in priced(&document) {
+        if !is_card(&text) {
             parsed.leave_out("a price in a text");
             continue;
         }
         found += 1;
-        let place = Place { page: page.name.clone(), at: format!("card {found}, `{text}`") };
+        let place = Place { page: page.name.clone(), at: format!("card {found}, {}", json::start_of(&text)) };
         match card(&text) {
             Ok(card) => {
                 for count in &card.counts {
@@ -78,6 +87,15 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         return Err(ScrapeError::changed(page, "cards", "an element such as `VM Small – 1x MI300x – $2.99/GPU/hr`", "none"));
     }
     Ok(())
+}
+
+/// The innermost elements with a GPU and a price, and their texts.
+fn priced(document: &Html) -> Vec<(ElementRef<'_>, String)> {
+    html::innermost(document.root_element(), &["MI", "x ", UNIT])
+}
+
+fn is_card(text: &str) -> bool {
+    text.starts_with(VIRTUAL) || text.starts_with(METAL)
 }
 
 /// Cuts a card: name, sizes, GPU, price, note. Dashes and line breaks between them are all the same.

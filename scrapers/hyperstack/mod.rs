@@ -11,13 +11,16 @@
 
 use std::sync::LazyLock;
 
+use scraper::{ElementRef, Html};
+
 use crate::contract::{
     Page, Parsed, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms,
 };
-use crate::grid::{Grid, Row};
+use crate::grid::{self, Grid, Row};
 use crate::html;
 use crate::manifest::Manifest;
 use crate::plain::{MACHINE_NOT_STATED, number};
+use crate::spot::{self, Piece};
 
 mod pricebook;
 #[cfg(test)]
@@ -43,6 +46,15 @@ impl Scraper for Hyperstack {
         &MANIFEST
     }
 
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        if at.starts_with('/') {
+            return spot::pieces(page, at);
+        }
+        let document = html::document(page).ok()?;
+        let cards: Vec<_> = cards(page, &document).ok()?.into_iter().map(|(title, rows)| (name(&title), rows)).collect();
+        grid::pieces(page, &document, &cards, at)
+    }
+
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
         let mut parsed = Parsed::default();
         for page in pages {
@@ -59,12 +71,9 @@ impl Scraper for Hyperstack {
 fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     html::ends(page)?;
     let document = html::document(page)?;
-    let section = html::one(page, document.root_element(), "#cloud-pricing")?;
     let mut titles = Vec::new();
-    for card in html::some(page, section, ".page-price_card")? {
-        let title = html::visible_text(html::one(page, card, "h3")?);
-        let rows: Vec<_> = card.select(&html::selector(".page-price_card_row_item")).collect();
-        let grid = Grid::of(page, &format!("card `{title}`"), &rows, "[class*=page-price_card_row_item_col]")?;
+    for (title, rows) in cards(page, &document)? {
+        let grid = Grid::of(page, &name(&title), &rows, "[class*=page-price_card_row_item_col]")?;
         match title.as_str() {
             ON_DEMAND => read_card(&grid, PricingModel::OnDemand, parsed)?,
             SPOT => read_card(&grid, PricingModel::Spot, parsed)?,
@@ -91,6 +100,20 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         }
     }
     Ok(())
+}
+
+/// The cards of the page, each with its title and its rows.
+fn cards<'a>(page: &Page, document: &'a Html) -> Result<Vec<(String, Vec<ElementRef<'a>>)>, ScrapeError> {
+    let section = html::one(page, document.root_element(), "#cloud-pricing")?;
+    let card = |card: ElementRef<'a>| {
+        let title = html::visible_text(html::one(page, card, "h3")?);
+        Ok((title, card.select(&html::selector(".page-price_card_row_item")).collect()))
+    };
+    html::some(page, section, ".page-price_card")?.into_iter().map(card).collect()
+}
+
+fn name(title: &str) -> String {
+    format!("card `{title}`")
 }
 
 fn read_card(grid: &Grid, model: PricingModel, parsed: &mut Parsed) -> Result<(), ScrapeError> {

@@ -9,17 +9,19 @@
 use std::sync::LazyLock;
 
 use rust_decimal::Decimal;
+use scraper::{ElementRef, Html};
 
 use crate::contract::{
     Availability, Page, Parsed, Place, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper,
     SkipReason, Terms,
 };
-use crate::grid::{Grid, Row};
+use crate::grid::{self, Grid, Row};
 use crate::html;
 use crate::json::{self, Object};
 use crate::manifest::Manifest;
 use crate::money;
 use crate::plain::number;
+use crate::spot::{self, Piece};
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,14 @@ const ENDINGS: [&str; 4] = ["/hr", "/ hr", "/hour", "/ hour"];
 impl Scraper for Jarvislabs {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        if at.starts_with('/') {
+            return spot::pieces(page, at);
+        }
+        let document = html::document(page).ok()?;
+        grid::pieces(page, &document, &tables(&document), at)
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
@@ -55,9 +65,8 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     html::ends(page)?;
     let document = html::document(page)?;
     let mut tables = 0_usize;
-    for (index, table) in document.select(&html::selector("table")).filter(|table| html::is_seen(*table)).enumerate() {
-        let rows: Vec<_> = table.select(&html::selector("tr")).collect();
-        let grid = Grid::of(page, &format!("table {}", index + 1), &rows, "th, td")?;
+    for (name, rows) in self::tables(&document) {
+        let grid = Grid::of(page, &name, &rows, "th, td")?;
         let named = |is_it: &dyn Fn(&str) -> bool| -> Vec<usize> {
             let headers = grid.headers().iter().enumerate();
             headers.filter(|(_, header)| is_it(&header.to_lowercase())).map(|(column, _)| column).collect()
@@ -81,6 +90,13 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         return Err(ScrapeError::changed(page, "`table`", "a table of GPUs with prices of an hour", "none"));
     }
     Ok(())
+}
+
+/// The tables of the page, each with its name and its rows.
+fn tables(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
+    let (row, table) = (html::selector("tr"), html::selector("table"));
+    let seen = document.select(&table).filter(|table| html::is_seen(*table));
+    seen.enumerate().map(|(index, table)| (format!("table {}", index + 1), table.select(&row).collect())).collect()
 }
 
 fn page_offer(row: Row<'_>, memory: usize, price: usize) -> Result<PublishedOffer, SkipReason> {

@@ -9,14 +9,15 @@
 
 use std::sync::LazyLock;
 
-use scraper::ElementRef;
+use scraper::{ElementRef, Html};
 
 use crate::contract::{
     Page, Parsed, Place, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms,
 };
-use crate::html;
 use crate::manifest::Manifest;
 use crate::plain::GPU_PART_ONLY;
+use crate::spot::{self, Piece};
+use crate::{cut, html, json};
 
 #[cfg(test)]
 mod tests;
@@ -33,12 +34,20 @@ const PREEMPTIBLE_BY_DEFAULT: &str = "preemptible_by_default";
 const PER_SECOND: &str = " / sec";
 /// How the rounded view of an hour ends.
 const HOURLY: [&str; 3] = [" / h", " / hr", " / hour"];
+/// How a place begins.
+const ITEM: &str = "list item";
 /// How the name of a card begins.
 const MAKER: &str = "Nvidia ";
 
 impl Scraper for Modal {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        let document = html::document(page).ok()?;
+        let item = items(&document).into_iter().nth(spot::index(at, ITEM)?)?;
+        Some(vec![cut::element("item", page.text().ok()?, &document, item)])
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
@@ -53,15 +62,15 @@ impl Scraper for Modal {
 fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     html::ends(page)?;
     let document = html::document(page)?;
-    let item = html::selector("li");
-    // An item that holds items, such as a menu, is no price.
-    let is_price = |item_found: &ElementRef<'_>| item_found.select(&item).next().is_none() && html::is_seen(*item_found);
     let mut priced = 0_usize;
-    for (index, found) in document.select(&item).filter(is_price).enumerate() {
+    for (index, found) in items(&document).into_iter().enumerate() {
         let text = html::visible_text(found);
         let (label, price) = text.split_at(text.find(['$', '€', '£', '¥']).unwrap_or(text.len()));
         let label = label.trim();
-        let place = Place { page: page.name.clone(), at: format!("list item {} of those without items, `{label}`", index + 1) };
+        let place = Place {
+            page: page.name.clone(),
+            at: format!("{ITEM} {} of those without items, {}", index + 1, json::start_of(label)),
+        };
         let is_card = label.starts_with(MAKER);
         if let Some(amount) = price.strip_suffix(PER_SECOND) {
             if amount.contains('/') {
@@ -85,6 +94,12 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         });
     }
     Ok(())
+}
+
+/// The items that a person sees and that hold no items, as a menu does: such are no prices.
+fn items(document: &Html) -> Vec<ElementRef<'_>> {
+    let item = html::selector("li");
+    document.select(&item).filter(|found| found.select(&item).next().is_none() && html::is_seen(*found)).collect()
 }
 
 fn offer(label: &str, price: &str, place: Place) -> Result<PublishedOffer, SkipReason> {

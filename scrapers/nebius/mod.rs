@@ -12,15 +12,16 @@
 use std::sync::LazyLock;
 
 use chrono::NaiveDate;
-use scraper::ElementRef;
+use scraper::{ElementRef, Html};
 
 use crate::contract::{
     Page, Parsed, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms,
 };
-use crate::grid::{Grid, Row, is_blank};
+use crate::grid::{self, Grid, Row, is_blank};
 use crate::html;
 use crate::manifest::Manifest;
 use crate::plain::MACHINE_NOT_STATED;
+use crate::spot::Piece;
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,12 @@ impl Scraper for Nebius {
         &MANIFEST
     }
 
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        let document = html::document(page).ok()?;
+        let tables: Vec<_> = tables(&document).into_iter().map(|(title, rows)| (name(&title), rows)).collect();
+        grid::pieces(page, &document, &tables, at)
+    }
+
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
         let mut parsed = Parsed::default();
         for page in pages {
@@ -63,15 +70,9 @@ impl Scraper for Nebius {
 fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     html::ends(page)?;
     let document = html::document(page)?;
-    let parts = html::selector("span.pc-title-item__text, .pc-highlight-table-block__content");
-    let (mut title, mut models_found) = (String::new(), Vec::new());
-    for part in document.select(&parts) {
-        if part.value().name() == "span" {
-            title = html::visible_text(part);
-            continue;
-        }
-        let rows: Vec<ElementRef<'_>> = part.select(&html::selector(".pc-highlight-table-block__row")).collect();
-        let grid = Grid::of(page, &format!("table `{title}`"), &rows, ".pc-highlight-table-block__cell")?;
+    let mut models_found = Vec::new();
+    for (title, rows) in tables(&document) {
+        let grid = Grid::of(page, &name(&title), &rows, ".pc-highlight-table-block__cell")?;
         match title.as_str() {
             ON_DEMAND => models_found.extend(read_table(page, &grid, PricingModel::OnDemand, parsed)?),
             PREEMPTIBLE => models_found.extend(read_table(page, &grid, PricingModel::Spot, parsed)?),
@@ -93,6 +94,23 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         }
     }
     Ok(())
+}
+
+/// The tables of the page, each with the title above it and its rows.
+fn tables(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
+    let (mut title, mut tables) = (String::new(), Vec::new());
+    for part in document.select(&html::selector("span.pc-title-item__text, .pc-highlight-table-block__content")) {
+        if part.value().name() == "span" {
+            title = html::visible_text(part);
+        } else {
+            tables.push((title.clone(), part.select(&html::selector(".pc-highlight-table-block__row")).collect()));
+        }
+    }
+    tables
+}
+
+fn name(title: &str) -> String {
+    format!("table `{title}`")
 }
 
 /// Reads a table, and says which ways of buying it has.

@@ -20,13 +20,14 @@ use num_rational::Ratio;
 use rust_decimal::Decimal;
 
 use crate::contract::{
-    GpuShare, Machine, Page, Parsed, PricePer, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper,
-    SkipReason, Terms, UNKNOWN_HARDWARE,
+    GpuShare, Machine, Page, Parsed, Place, PricePer, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError,
+    Scraper, SkipReason, Terms, UNKNOWN_HARDWARE,
 };
 use crate::hardware::{Hardware, KnownMachine};
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
 use crate::money;
+use crate::spot::{self, Spot};
 
 /// The source.
 pub struct Ovhcloud;
@@ -50,6 +51,10 @@ impl Scraper for Ovhcloud {
     fn scope(&self, page: &Page) -> Result<Option<String>, ScrapeError> {
         let locale = json::document(page)?.field("locale")?.object()?;
         Ok(Some(locale.text("subsidiary")?.into_owned()))
+    }
+
+    fn spots(&self, _: &[Page], place: &Place, _: Option<&str>, text: &str) -> Vec<Spot> {
+        vec![spot::numbers(place, text)]
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -20,13 +20,14 @@ use num_rational::Ratio;
 use rust_decimal::Decimal;
 
 use crate::contract::{
-    GpuShare, Machine, Page, PageRequest, Parsed, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedOffer,
+    GpuShare, Machine, Page, PageRequest, Parsed, Place, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedOffer,
     PublishedPrice, ScrapeError, Scraper, SkipReason, Terms, UNKNOWN_HARDWARE,
 };
 use crate::hardware::{Hardware, KnownMachine};
 use crate::json::{self, Object, Value};
 use crate::manifest::Manifest;
 use crate::money;
+use crate::spot::{self, Spot};
 
 /// The source.
 pub struct Scaleway;
@@ -62,6 +63,10 @@ impl Scraper for Scaleway {
         }
         let next = number + 1;
         Ok(vec![PageRequest::get(format!("{LIST}-{next}"), page.scope.as_str(), format!("{before}page={next}"))])
+    }
+
+    fn spots(&self, _: &[Page], place: &Place, _: Option<&str>, text: &str) -> Vec<Spot> {
+        vec![spot::numbers(place, text)]
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

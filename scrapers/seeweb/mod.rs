@@ -24,6 +24,7 @@ use crate::contract::{
     Scraper, Terms,
 };
 use crate::manifest::Manifest;
+use crate::spot::{self, Piece};
 
 /// The source.
 pub struct Seeweb;
@@ -38,6 +39,13 @@ impl Scraper for Seeweb {
 
     fn scope(&self, page: &Page) -> Result<Option<String>, ScrapeError> {
         Ok(Some(if is_markup(page)? { "page" } else { "api" }.to_owned()))
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        if at.starts_with('/') {
+            return spot::pieces(page, at);
+        }
+        page::pieces(page, at)
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

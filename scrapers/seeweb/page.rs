@@ -4,9 +4,11 @@ use scraper::ElementRef;
 
 use super::{Found, offer};
 use crate::contract::{Machine, Page, Parsed, Place, PricePer, PricingModel, ScrapeError, SkipReason, Terms};
-use crate::html;
 use crate::money::{self, NumberFormat};
+use crate::spot::{self, Piece};
+use crate::{cut, html};
 
+const BOX: &str = "div.cont-table.config div.cardType";
 /// Class of a price and the months it is promised for.
 const TERMS: [(&str, Option<u32>); 4] = [
     ("p.hourly span", None),
@@ -24,11 +26,20 @@ pub(super) fn read(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> 
     if !page.text()?.to_ascii_lowercase().contains("</html>") {
         return Err(changed(page, "its end", "`</html>`", "a page that was cut off"));
     }
-    let boxes = html::some(page, document.root_element(), "div.cont-table.config div.cardType")?;
+    let boxes = html::some(page, document.root_element(), BOX)?;
     for (index, card) in boxes.into_iter().enumerate() {
         read_box(page, &format!("card {}", index + 1), card, parsed)?;
     }
     Ok(())
+}
+
+/// The box that a place names, and the price in it.
+pub(super) fn pieces(page: &Page, at: &str) -> Option<Vec<Piece>> {
+    let (text, document) = (page.text().ok()?, html::document(page).ok()?);
+    let card = document.select(&html::selector(BOX)).nth(spot::index(at, "card")?)?;
+    let (css, _) = TERMS.iter().find(|(css, _)| at.ends_with(&format!("`{css}`")))?;
+    let price = html::one(page, card, css).ok()?;
+    Some(vec![cut::element("card", text, &document, card), cut::element("price", text, &document, price)])
 }
 
 fn read_box(page: &Page, at: &str, card: ElementRef<'_>, parsed: &mut Parsed) -> Result<(), ScrapeError> {

@@ -17,10 +17,11 @@ use crate::contract::{
     Page, Parsed, Place, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Tenancy,
     Terms,
 };
-use crate::html;
 use crate::manifest::Manifest;
 use crate::money;
 use crate::plain::number;
+use crate::spot::{self, Piece};
+use crate::{cut, html};
 
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,12 @@ impl Scraper for Thundercompute {
         &MANIFEST
     }
 
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        let document = html::document(page).ok()?;
+        let (card, _) = cards(&document).into_iter().nth(spot::index(at, "card")?)?;
+        Some(vec![cut::element("card", page.text().ok()?, &document, card)])
+    }
+
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
         let mut parsed = Parsed::default();
         for page in pages {
@@ -57,8 +64,8 @@ impl Scraper for Thundercompute {
 fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     html::ends(page)?;
     let document = html::document(page)?;
-    let data = data(&document);
-    let cards = html::innermost(document.root_element(), &["VRAM", UNIT]);
+    let data = data(page, &document)?;
+    let cards = cards(&document);
     if cards.is_empty() {
         return Err(ScrapeError::changed(page, "cards", "an element such as `H100 PCIe VRAM 80 GB … GPU/hr (*) $3.19`", "none"));
     }
@@ -74,6 +81,11 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         parsed.take(text.split(MEMORY).next().unwrap_or_default(), place.clone(), offer(text, mode, &data, place));
     }
     Ok(())
+}
+
+/// The cards of the page, and their texts.
+fn cards(document: &Html) -> Vec<(ElementRef<'_>, String)> {
+    html::innermost(document.root_element(), &["VRAM", UNIT])
 }
 
 fn is_heading(element: ElementRef<'_>) -> bool {
@@ -108,19 +120,23 @@ fn offer(text: &str, mode: Option<&str>, data: &BTreeMap<String, Decimal>, place
 }
 
 /// Prices of the data for search engines, by the name of the card. What cannot be read is not there: nothing is published of it.
-fn data(document: &Html) -> BTreeMap<String, Decimal> {
+///
+/// # Errors
+/// When they are in another currency: then nobody knows of which the dollar signs of the cards are.
+fn data(page: &Page, document: &Html) -> Result<BTreeMap<String, Decimal>, ScrapeError> {
     let mut prices = BTreeMap::new();
     for script in document.select(&html::selector("script[type='application/ld+json']")) {
         let text: String = script.text().collect();
         let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) else { continue };
         let products = value.as_array().cloned().unwrap_or_else(|| vec![value]);
-        for product in
-            products.iter().filter(|product| product["@type"] == "Product" && product["offers"]["priceCurrency"] == "USD")
-        {
+        for product in products.iter().filter(|product| product["@type"] == "Product") {
+            if let Some(other) = product["offers"]["priceCurrency"].as_str().filter(|currency| *currency != "USD") {
+                return Err(ScrapeError::changed(page, "currency of the data for search engines", "`USD`", format!("`{other}`")));
+            }
             let name = product["name"].as_str().and_then(|name| name.strip_suffix(" GPU Cloud"));
             let price = product["offers"]["price"].as_str().and_then(money::decimal);
             prices.extend(name.map(str::to_owned).zip(price));
         }
     }
-    prices
+    Ok(prices)
 }

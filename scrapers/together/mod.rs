@@ -9,15 +9,16 @@
 
 use std::sync::LazyLock;
 
-use scraper::ElementRef;
+use scraper::{ElementRef, Html};
 
 use crate::contract::{
     Page, Parsed, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms, Upfront,
 };
-use crate::grid::{Grid, Row, is_blank};
+use crate::grid::{self, Grid, Row, is_blank};
 use crate::html;
 use crate::manifest::Manifest;
 use crate::plain::MACHINE_NOT_STATED;
+use crate::spot::Piece;
 
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,12 @@ impl Scraper for Together {
         &MANIFEST
     }
 
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        let document = html::document(page).ok()?;
+        let lists: Vec<_> = lists(&document).into_iter().map(|(heading, rows)| (name(&heading), rows)).collect();
+        grid::pieces(page, &document, &lists, at)
+    }
+
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
         let mut parsed = Parsed::default();
         for page in pages {
@@ -59,19 +66,13 @@ impl Scraper for Together {
 fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     html::ends(page)?;
     let document = html::document(page)?;
-    let parts = html::selector("h1, h2, h3, h4, ul.pricing-list");
-    let (mut section, mut heading, mut has_clusters) = (Section::Other, String::new(), false);
-    for part in document.select(&parts).filter(|part| html::is_seen(*part)) {
-        if part.value().name() != "ul" {
-            heading = html::visible_text(part);
-            section = section_of(&heading);
-            continue;
-        }
-        let rows: Vec<ElementRef<'_>> = part.select(&html::selector("li.pricing_content-row")).collect();
+    let mut has_clusters = false;
+    for (heading, rows) in lists(&document) {
+        let section = section_of(&heading);
         if rows.is_empty() && section == Section::Other {
             continue;
         }
-        let grid = Grid::of(page, &format!("list below `{heading}`"), &rows, ".pricing_content-cell")?;
+        let grid = Grid::of(page, &name(&heading), &rows, ".pricing_content-cell")?;
         let is_hardware = grid.headers().first().is_some_and(|header| header == HARDWARE);
         match section {
             Section::Clusters => {
@@ -90,6 +91,23 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         return Ok(());
     }
     Err(ScrapeError::changed(page, "headings", "a list below `GPU Clusters`", "none"))
+}
+
+/// The lists of the page, each with the heading above it and its rows.
+fn lists(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
+    let (mut heading, mut lists) = (String::new(), Vec::new());
+    for part in document.select(&html::selector("h1, h2, h3, h4, ul.pricing-list")).filter(|part| html::is_seen(*part)) {
+        if part.value().name() == "ul" {
+            lists.push((heading.clone(), part.select(&html::selector("li.pricing_content-row")).collect()));
+        } else {
+            heading = html::visible_text(part);
+        }
+    }
+    lists
+}
+
+fn name(heading: &str) -> String {
+    format!("list below `{heading}`")
 }
 
 fn section_of(heading: &str) -> Section {
