@@ -14,13 +14,13 @@ use std::sync::LazyLock;
 use scraper::{ElementRef, Html};
 
 use crate::contract::{
-    Page, Parsed, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms,
+    Page, Parsed, Place, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms,
 };
 use crate::grid::{self, Grid, Row};
 use crate::html;
 use crate::manifest::Manifest;
 use crate::plain::{MACHINE_NOT_STATED, number};
-use crate::spot::{self, Piece};
+use crate::spot::{self, Piece, Spot};
 
 mod pricebook;
 #[cfg(test)]
@@ -44,6 +44,11 @@ const FLOOR: &str = "Starting from";
 impl Scraper for Hyperstack {
     fn manifest(&self) -> &'static Manifest {
         &MANIFEST
+    }
+
+    fn spots(&self, _: &[Page], place: &Place, _: Option<&str>, text: &str) -> Vec<Spot> {
+        // Any white space may stand between the dollar sign and the number.
+        vec![spot::numbers(place, text)]
     }
 
     fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
