@@ -207,3 +207,26 @@ impl ScrapeError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_never_a_page_long() {
+        let page = "é".repeat(100_000);
+        let changed = ScrapeError::ShapeChanged {
+            page: "p".to_owned(),
+            at: page.clone(),
+            expected: "a card".to_owned(),
+            found: page.clone(),
+        };
+        let skipped = ScrapeError::TooManySkipped { skipped: 1, rows: 1, first: page.clone(), reason: page };
+        for error in [changed, skipped] {
+            let text = error.shortened().to_string();
+            assert!(text.chars().count() < 2 * REPEATED_CHARACTERS_MAX + 100, "{}", text.chars().count());
+        }
+        let short = ScrapeError::NothingFound { page: "p".to_owned(), at: "/Items".to_owned() };
+        assert_eq!(short.clone().shortened(), short);
+    }
+}

@@ -41,3 +41,11 @@ fn the_data_for_search_engines_is_compared_and_never_taken() {
     assert_eq!((h100.price.text.as_str(), h100.flags.contains(DATA_DIFFERS)), ("$3.19", true));
     assert_eq!(parsed.offers.iter().filter(|offer| offer.flags.contains(DATA_DIFFERS)).count(), 1);
 }
+
+#[test]
+fn a_page_whose_data_is_in_another_currency_is_refused() {
+    let mut page = recordings::newest("thundercompute").expect("a recording").pages.remove(0);
+    page.body = page.text().expect("it is text").replace("\"priceCurrency\": \"USD\"", "\"priceCurrency\": \"CAD\"").into_bytes();
+    let error = Thundercompute.parse(&[page]).map(|_| ()).expect_err("the dollars may be Canadian");
+    assert!(error.to_string().contains("`USD`, found `CAD`"), "{error}");
+}
