@@ -253,7 +253,7 @@ impl Parsed {
             let prices = amounts.get(&key).map_or(0, BTreeSet::len);
             if prices > 1 {
                 let reason = SkipReason::Contradiction(format!("{prices} prices for the same machine, region and terms"));
-                let label = offer.sku.or(offer.instance_type).unwrap_or_default();
+                let label = offer.sku.or(offer.instance_type).or(offer.offer_label).unwrap_or_default();
                 self.skipped.push(Skipped { place: offer.place, label, reason });
             } else if taken.insert(key) {
                 self.offers.push(offer);

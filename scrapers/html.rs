@@ -8,7 +8,6 @@ use html5ever::tendril::{StrTendril, TendrilSink as _};
 use scraper::{ElementRef, Html, HtmlTreeSink, Node, Selector};
 
 use crate::contract::{Page, ScrapeError};
-use crate::spot::Piece;
 
 /// The page as a document.
 ///
@@ -161,13 +160,43 @@ pub fn has_visible_text(element: ElementRef<'_>) -> bool {
         })
 }
 
+/// Whether a person sees the element: neither it nor anything around it is hidden, struck out or a script.
+#[must_use]
+pub fn is_seen(element: ElementRef<'_>) -> bool {
+    !is_unseen(element) && !element.ancestors().filter_map(ElementRef::wrap).any(is_unseen)
+}
+
+/// The innermost elements whose visible text has all of these words, each with that text: the cards of a page whose class names
+/// say nothing.
+#[must_use]
+pub fn innermost<'a>(root: ElementRef<'a>, words: &[&str]) -> Vec<(ElementRef<'a>, String)> {
+    let text = visible_text(root);
+    if !words.iter().all(|word| text.contains(word)) {
+        return Vec::new();
+    }
+    let below: Vec<_> = root.children().filter_map(ElementRef::wrap).flat_map(|child| innermost(child, words)).collect();
+    if below.is_empty() { vec![(root, text)] } else { below }
+}
+
+/// Checks that a page did not break off. An excerpt, which has no frame, passes.
+///
+/// # Errors
+/// When a page begins and does not end.
+pub fn ends(page: &Page) -> Result<(), ScrapeError> {
+    let text = page.text()?.to_ascii_lowercase();
+    if (text.contains("<html") || text.contains("<!doctype")) && !text.contains("</html>") {
+        return Err(ScrapeError::changed(page, "its end", "`</html>`", "a page that was cut off"));
+    }
+    Ok(())
+}
+
 fn is_unseen(element: ElementRef<'_>) -> bool {
     const UNSEEN: [&str; 7] = ["script", "style", "template", "noscript", "s", "del", "strike"];
     let value = element.value();
-    let is_hidden = value.attr("hidden").is_some()
+    value.attr("hidden").is_some()
         || value.attr("aria-hidden") == Some("true")
-        || value.attr("style").is_some_and(|style| style.replace(' ', "").contains("display:none"));
-    is_hidden || UNSEEN.contains(&value.name())
+        || value.attr("style").is_some_and(|style| style.replace(' ', "").contains("display:none"))
+        || UNSEEN.contains(&value.name())
 }
 
 fn collect(element: ElementRef<'_>, words: &mut String) {
@@ -188,74 +217,15 @@ fn collect(element: ElementRef<'_>, words: &mut String) {
     }
 }
 
-/// Rows of a table for a person who checks a price: the headings, if there are some, and the row itself.
-///
-/// They are as the page has them. A row that a browser would read otherwise than it stands there is given as a browser reads
-/// it.
-#[must_use]
-pub fn pieces_of_rows(text: &str, document: &Html, headings: Option<ElementRef<'_>>, row: ElementRef<'_>) -> Vec<Piece> {
-    let piece = |is, row: ElementRef<'_>| {
-        source_of_row(text, document, row)
-            .and_then(|range| Piece::of(is, text, range))
-            .unwrap_or_else(|| Piece::unpacked(is, row.html()))
-    };
-    headings.map(|headings| piece("headings", headings)).into_iter().chain([piece("row", row)]).collect()
-}
-
-/// The bytes of a row in the page, if they read as the row does.
-fn source_of_row(text: &str, document: &Html, row: ElementRef<'_>) -> Option<std::ops::Range<usize>> {
-    let rows = selector("tr");
-    let number = document.select(&rows).position(|known| known.id() == row.id())?;
-    let start = *starts_of_rows(text).get(number)?;
-    let lower = text.get(start..)?.to_ascii_lowercase();
-    let end = match (lower.find("</tr"), lower[1..].find("<tr").map(|at| at + 1), lower.find("</table")) {
-        (Some(own), next, table) if next.is_none_or(|next| own < next) && table.is_none_or(|table| own < table) => {
-            own + lower[own..].find('>')? + 1
-        }
-        // A row may end without saying so.
-        (_, next, table) => next.into_iter().chain(table).min()?,
-    };
-    let alone = Html::parse_fragment(&format!("<table>{}</table>", &text[start..start + end]));
-    let reads_the_same = alone.select(&rows).next().is_some_and(|alone| visible_text(alone) == visible_text(row));
-    reads_the_same.then_some(start..start + end)
-}
-
-/// Where rows begin in the characters of a page, comments, scripts and the like left out.
-fn starts_of_rows(text: &str) -> Vec<usize> {
-    const RAW: [&str; 4] = ["script", "style", "textarea", "title"];
-    let lower = text.to_ascii_lowercase();
-    let (mut starts, mut at) = (Vec::new(), 0);
-    while let Some(found) = lower[at..].find('<') {
-        let start = at + found;
-        let rest = &lower[start + 1..];
-        let is = |name: &str| rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
-        let past = |mark: &str| rest.find(mark).map_or(lower.len(), |found| start + 1 + found + mark.len());
-        at = match RAW.iter().find(|name| is(name)) {
-            _ if rest.starts_with("!--") => past("-->"),
-            Some(name) => past(&format!("</{name}")),
-            None => start + 1,
-        };
-        if is("tr") {
-            starts.push(start);
-        }
-    }
-    starts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_cut_out_of_the_page_as_it_stands_there() {
-        let text =
-            "<title><tr></title><!-- <tr> --><TABLE><tr ><th>a</th></tr><script>'<tr>'</script>\n<tr><td> $1 <td>b</TABLE>";
-        let document = Html::parse_document(text);
-        let rows: Vec<_> = document.select(&selector("tr")).collect();
-        let pieces = pieces_of_rows(text, &document, rows.first().copied(), rows[1]);
-        assert_eq!(pieces[0].text, "<tr ><th>a</th></tr>");
-        assert_eq!(pieces[1].text, "<tr><td> $1 <td>b");
-        assert_eq!(pieces[1].starts_at, text.rfind("<tr><td>"));
+    fn the_innermost_elements_with_all_words_are_found() {
+        let html = Html::parse_document("<div><div><b>A</b><i>$1</i></div><div><b>B</b><i>$2</i></div><p>A</p></div>");
+        let texts: Vec<_> = innermost(html.root_element(), &["A", "$"]).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, ["A $1"]);
     }
 
     #[test]
@@ -302,6 +272,7 @@ mod tests {
             refusal(&format!("<p title='{}'>", "a ".repeat(100_000))).contains("was read"),
             "one word after another in quotes"
         );
+        assert!(refusal(&format!("<p {}>", "a='".repeat(100_000))).contains("more words"), "in quotes and out of them");
         assert_eq!(fragment(&"<div>".repeat(1_000)).map(|_| ()), None);
     }
 

@@ -1,6 +1,8 @@
 #![doc = include_str!("README.md")]
 
 pub mod contract;
+pub mod cut;
+pub mod grid;
 pub mod hardware;
 pub mod html;
 pub mod json;
@@ -8,6 +10,7 @@ pub mod listings;
 pub mod manifest;
 pub mod minor_units;
 pub mod money;
+pub mod plain;
 pub mod recordings;
 pub mod refusal;
 pub mod sieve;
@@ -17,12 +20,26 @@ pub mod words;
 mod alibaba;
 mod aws;
 mod azure;
+mod cloudrift;
+mod digitalocean;
 mod ecb;
 mod gcp;
+mod hetzner;
+mod hotaisle;
 mod huawei;
+mod hyperstack;
+mod jarvislabs;
 mod lambda;
+mod modal;
+mod nebius;
 mod oci;
+mod ovhcloud;
+mod scaleway;
+mod seeweb;
 mod tencent;
+mod thundercompute;
+mod together;
+mod verda;
 mod volcengine;
 mod vultr;
 
@@ -37,12 +54,26 @@ pub const ALL: &[&dyn Scraper] = &[
     &alibaba::Alibaba,
     &aws::Aws,
     &azure::Azure,
+    &cloudrift::Cloudrift,
+    &digitalocean::Digitalocean,
     &ecb::Ecb,
     &gcp::Gcp,
+    &hetzner::Hetzner,
+    &hotaisle::Hotaisle,
     &huawei::Huawei,
+    &hyperstack::Hyperstack,
+    &jarvislabs::Jarvislabs,
     &lambda::Lambda,
+    &modal::Modal,
+    &nebius::Nebius,
     &oci::Oci,
+    &ovhcloud::Ovhcloud,
+    &scaleway::Scaleway,
+    &seeweb::Seeweb,
     &tencent::Tencent,
+    &thundercompute::Thundercompute,
+    &together::Together,
+    &verda::Verda,
     &volcengine::Volcengine,
     &vultr::Vultr,
 ];
@@ -65,7 +96,7 @@ pub fn read(scraper: &dyn Scraper, pages: Vec<Page>) -> BTreeMap<String, Result<
         by_scope.entry(page.scope.clone()).or_default().push(page);
     }
     by_scope.remove(SCOPE_INDEX);
-    by_scope.into_iter().map(|(scope, pages)| (scope, read_scope(scraper, &pages))).collect()
+    by_scope.into_iter().map(|(scope, pages)| (scope, read_scope(scraper, &pages).map_err(ScrapeError::shortened))).collect()
 }
 
 fn read_scope(scraper: &dyn Scraper, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -4,6 +4,7 @@ use iso_currency::Currency;
 use rust_decimal::Decimal;
 
 use crate::contract::SkipReason;
+use crate::grid::is_blank;
 
 /// How a source writes numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ fn plain(text: &str) -> Option<Decimal> {
 pub fn printed(text: &str, format: NumberFormat, symbols: &[&str]) -> Result<Decimal, SkipReason> {
     let trimmed = text.trim();
     let lower = trimmed.to_lowercase();
-    if trimmed.is_empty() || ["-", "–", "—", "n/a", "nan", "null"].contains(&lower.as_str()) {
+    if is_blank(trimmed) || ["n/a", "nan", "null"].contains(&lower.as_str()) {
         return Err(SkipReason::PriceMissing);
     }
     if ["contact", "request", "talk to", "tbd", "inquire"].iter().any(|word| lower.contains(word)) {
@@ -64,6 +65,11 @@ pub fn printed(text: &str, format: NumberFormat, symbols: &[&str]) -> Result<Dec
     }
     if lower.contains("sold out") {
         return Err(SkipReason::SoldOut);
+    }
+    let has_digit = lower.contains(|c: char| c.is_ascii_digit());
+    let is_floor = ["from ", "starts ", "starting ", "as low as ", "up to "].iter().any(|word| lower.starts_with(word));
+    if has_digit && (is_floor || lower.ends_with(['*', '†', '‡', '¹', '²', '³', '+'])) {
+        return Err(SkipReason::PriceNotExact { text: trimmed.to_owned() });
     }
     let unreadable = || SkipReason::PriceUnreadable { text: trimmed.to_owned() };
     let mut number = trimmed;
@@ -193,6 +199,15 @@ mod tests {
         for text in ["€2.99", "$1,23", "12,3456.7", "2.99 / 3.99", "$", "from"] {
             assert_eq!(read(text), Err(SkipReason::PriceUnreadable { text: text.to_owned() }), "{text}");
         }
+    }
+
+    #[test]
+    fn a_floor_or_a_price_with_a_footnote_is_no_exact_price() {
+        for text in ["from $0.99", "From $1.55", "Starting at $2", "as low as $1.5", "$0.74**", "2.24*", "$10+"] {
+            let read = printed(text, NumberFormat::PointDecimal, &["$"]);
+            assert_eq!(read, Err(SkipReason::PriceNotExact { text: text.to_owned() }), "{text}");
+        }
+        assert_eq!(printed("––", NumberFormat::PointDecimal, &["$"]), Err(SkipReason::PriceMissing));
     }
 
     #[test]

@@ -14,10 +14,36 @@ mod alibaba;
 mod aws;
 #[path = "azure/oracles.rs"]
 mod azure;
+#[path = "digitalocean/oracles.rs"]
+mod digitalocean;
 #[path = "gcp/oracles.rs"]
 mod gcp;
+#[path = "hotaisle/oracles.rs"]
+mod hotaisle;
+#[path = "hyperstack/oracles.rs"]
+mod hyperstack;
+#[path = "jarvislabs/oracles.rs"]
+mod jarvislabs;
+#[path = "modal/oracles.rs"]
+mod modal;
+#[path = "nebius/oracles.rs"]
+mod nebius;
 #[path = "oci/oracles.rs"]
 mod oci;
+#[path = "ovhcloud/oracles.rs"]
+mod ovhcloud;
+mod readings;
+#[path = "scaleway/oracles.rs"]
+mod scaleway;
+#[path = "seeweb/oracles.rs"]
+mod seeweb;
+#[path = "thundercompute/oracles.rs"]
+mod thundercompute;
+#[path = "together/oracles.rs"]
+mod together;
+mod trackers;
+#[path = "verda/oracles.rs"]
+mod verda;
 
 /// The comparison with one source.
 #[derive(Debug, Default)]
@@ -61,7 +87,25 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 fn comparisons() -> Vec<Comparison> {
-    let all = [alibaba::compare(), aws::compare(), azure::compare(), gcp::compare(), oci::compare()];
+    let all = [
+        alibaba::compare(),
+        aws::compare(),
+        azure::compare(),
+        digitalocean::compare(),
+        gcp::compare(),
+        hotaisle::compare(),
+        hyperstack::compare(),
+        jarvislabs::compare(),
+        modal::compare(),
+        nebius::compare(),
+        oci::compare(),
+        ovhcloud::compare(),
+        scaleway::compare(),
+        seeweb::compare(),
+        thundercompute::compare(),
+        together::compare(),
+        verda::compare(),
+    ];
     all.into_iter().flatten().flatten().collect()
 }
 
@@ -88,8 +132,8 @@ fn render(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
         "# Held against other people's readings\n\n\
          Written by `cargo test -p gpuledger-scrapers --test oracles`, from sources that nobody of this project wrote. They are\n\
-         not part of it; without them the test says `skipped`. A price counts once for each source. Of Tencent Cloud, Huawei Cloud\n\
-         and Volcengine nobody's reading was at hand.\n",
+         not part of it; without them the test says `skipped`. A price counts once for each source. Of Tencent Cloud, Huawei Cloud,\n\
+         Volcengine, CloudRift and Hetzner nobody's reading was at hand.\n",
     );
     for comparison in comparisons {
         let differ: usize = comparison.differ.values().map(|(count, _)| count).sum();

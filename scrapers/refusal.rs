@@ -34,6 +34,12 @@ pub enum SkipReason {
     /// The price is zero, which is a placeholder and never a price.
     #[error("price is zero, a placeholder")]
     PriceZero,
+    /// The page says that the true price is another: a floor such as `from $0.99`, or a price with a footnote mark.
+    #[error("`{text}` is no exact price")]
+    PriceNotExact {
+        /// The characters on the page.
+        text: String,
+    },
     /// The page asks to talk to somebody.
     #[error("price on request: `{text}`")]
     PriceOnRequest {
@@ -70,7 +76,10 @@ impl SkipReason {
     /// that nothing was misunderstood.
     #[must_use]
     pub const fn is_stated_by_source(&self) -> bool {
-        matches!(self, Self::OutOfScope(_) | Self::PriceOnRequest { .. } | Self::SoldOut | Self::Undecoded(_))
+        matches!(
+            self,
+            Self::OutOfScope(_) | Self::PriceNotExact { .. } | Self::PriceOnRequest { .. } | Self::SoldOut | Self::Undecoded(_)
+        )
     }
 
     /// A stable code for counting. `unknown_word`
@@ -83,6 +92,7 @@ impl SkipReason {
             Self::PriceUnreadable { .. } => "price_unreadable",
             Self::PriceMissing => "price_missing",
             Self::PriceZero => "price_zero",
+            Self::PriceNotExact { .. } => "price_not_exact",
             Self::PriceOnRequest { .. } => "price_on_request",
             Self::SoldOut => "sold_out",
             Self::UnknownMachine { .. } => "unknown_machine",
@@ -160,7 +170,30 @@ pub enum ScrapeError {
     },
 }
 
+/// Most characters of a page that a refusal repeats in one place: a page may be one word of many megabytes.
+const REPEATED_CHARACTERS_MAX: usize = 1_000;
+
 impl ScrapeError {
+    /// The same, with what it repeats of the page cut short.
+    #[must_use]
+    pub fn shortened(mut self) -> Self {
+        let texts = match &mut self {
+            Self::ShapeChanged { at, expected, found, .. } => vec![at, expected, found],
+            Self::WrongFormat { expected, found, .. } => vec![expected, found],
+            Self::ErrorAnswer { at, text, .. } => vec![at, text],
+            Self::NothingFound { at, .. } => vec![at],
+            Self::PageMissing { at, next, .. } => vec![at, next],
+            Self::TooManySkipped { first, reason, .. } => vec![first, reason],
+        };
+        for text in texts {
+            if let Some((end, _)) = text.char_indices().nth(REPEATED_CHARACTERS_MAX) {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
+        self
+    }
+
     /// A stable code for counting. `shape_changed`
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -172,5 +205,28 @@ impl ScrapeError {
             Self::PageMissing { .. } => "page_missing",
             Self::TooManySkipped { .. } => "too_many_skipped",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_never_a_page_long() {
+        let page = "é".repeat(100_000);
+        let changed = ScrapeError::ShapeChanged {
+            page: "p".to_owned(),
+            at: page.clone(),
+            expected: "a card".to_owned(),
+            found: page.clone(),
+        };
+        let skipped = ScrapeError::TooManySkipped { skipped: 1, rows: 1, first: page.clone(), reason: page };
+        for error in [changed, skipped] {
+            let text = error.shortened().to_string();
+            assert!(text.chars().count() < 2 * REPEATED_CHARACTERS_MAX + 100, "{}", text.chars().count());
+        }
+        let short = ScrapeError::NothingFound { page: "p".to_owned(), at: "/Items".to_owned() };
+        assert_eq!(short.clone().shortened(), short);
     }
 }

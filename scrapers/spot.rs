@@ -54,6 +54,22 @@ pub fn one(place: &Place, text: &str) -> Spot {
     Spot { place: place.clone(), gives: "price".to_owned(), printed: text.split(" + ").map(str::to_owned).collect() }
 }
 
+/// The one place of a price whose text puts words of our own beside the numbers that stand there: `39 cents`.
+#[must_use]
+pub fn numbers(place: &Place, text: &str) -> Spot {
+    // A zero may stand for a field that the page leaves out.
+    let words = text.split_whitespace().map(|word| word.trim_matches(['(', ')']));
+    let printed = words.filter(|word| word.contains(|c: char| c.is_ascii_digit() && c != '0')).map(str::to_owned).collect();
+    Spot { place: place.clone(), gives: "price".to_owned(), printed }
+}
+
+/// The number in a place such as `card 3, on demand`, counted from 0.
+#[must_use]
+pub fn index(at: &str, of: &str) -> Option<usize> {
+    let rest = at.strip_prefix(of)?.strip_prefix(' ')?;
+    rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse::<usize>().ok()?.checked_sub(1)
+}
+
 /// The pieces at a place that is a JSON pointer or a line: the place last, what is around it first.
 #[must_use]
 pub fn pieces(page: &Page, at: &str) -> Option<Vec<Piece>> {

@@ -1,9 +1,8 @@
 //! Real captures of one provider, published in the order of their dates, against the differences that another project
 //! computed from the same captures.
 //!
-//! The other project joins on the provider's own ids (SKU, meter, type, term); here an offer is what is rented. Every
-//! difference between the two readings is accounted for by a rule below, and none is left over. The captures lie beside
-//! the checkout; without them the tests say so and pass.
+//! The other project joins on the provider's own ids (SKU, meter, type, term); here an offer is what is rented. A rule below
+//! accounts for every difference. The captures lie beside the checkout; without them the tests say so and pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

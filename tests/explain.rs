@@ -13,7 +13,7 @@ use polars::prelude::*;
 use support::{Dataset, Said, all_files, bytes_of, write_pages};
 
 const AT: &str = "2026-10-30T18:00:00Z";
-const NOT_BORNE_OUT: i32 = 15;
+const NOT_BORNE_OUT: i32 = gpuledger::exit::Exit::NotBorneOut as i32;
 
 fn recorded() -> Dataset {
     let dataset = Dataset::new();

@@ -18,7 +18,7 @@ use support::{Dataset, Said, all_files, bytes_of, texts, write_pages};
 const AT: &str = "2026-10-30T18:00:00Z";
 const NIGHT: &str = "2026-10-30T18-00-00Z";
 const CORRECTION: &str = "2026-10-30T18-00-00Z-r1";
-const NOT_BORNE_OUT: i32 = 15;
+const NOT_BORNE_OUT: i32 = gpuledger::exit::Exit::NotBorneOut as i32;
 
 /// A later version of a parser: it doubles one price, loses one offer and finds one more.
 struct Later {

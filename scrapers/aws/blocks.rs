@@ -12,10 +12,10 @@ use scraper::{ElementRef, Html};
 use super::machines::{self, Offered, Stated};
 use super::{changed, places};
 use crate::contract::{Os, Page, Parsed, Place, PricingModel, PublishedOffer, ScrapeError, SkipReason, Terms};
-use crate::html;
 use crate::json::{self, Object};
 use crate::money::{self, NumberFormat};
 use crate::spot::Piece;
+use crate::{cut, html};
 
 /// A table of prices, wherever it stood.
 struct Table {
@@ -197,7 +197,7 @@ pub(super) fn pieces(page: &Page, at: &str) -> Option<Vec<Piece>> {
     }
     let table = document.select(&html::selector("table")).nth(table.parse::<usize>().ok()?.checked_sub(1)?)?;
     let rows: Vec<_> = table.select(&html::selector("tr")).collect();
-    Some(html::pieces_of_rows(page.text().ok()?, &document, rows.first().copied(), *rows.get(row)?))
+    Some(cut::rows(page.text().ok()?, &document, rows.first().copied(), *rows.get(row)?))
 }
 
 /// A row of a table in JSON, unpacked from the two layers of text that it stands in.

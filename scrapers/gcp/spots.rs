@@ -6,9 +6,9 @@ use scraper::{ElementRef, Html};
 use super::catalog::Envelope;
 use super::{MANIFEST, compose, page, skus};
 use crate::contract::{Page, Parsed, Place};
-use crate::html;
 use crate::json;
 use crate::spot::{self, Piece, Spot};
+use crate::{cut, html};
 
 /// What stands between the SKUs of a sum.
 const BETWEEN: char = '+';
@@ -60,7 +60,7 @@ pub(super) fn pieces(page: &Page, at: &str) -> Option<Vec<Piece>> {
     let (table, row): (usize, usize) = (table.parse().ok()?, row.split(',').next()?.parse().ok()?);
     let document = html::document(page).ok()?;
     let (headings, row) = row_of(&document, table, row)?;
-    Some(html::pieces_of_rows(page.text().ok()?, &document, Some(headings), row))
+    Some(cut::rows(page.text().ok()?, &document, Some(headings), row))
 }
 
 /// A row of a table and the headings that it stands under, both counted from 1 as the reader of the page counts them.

@@ -25,7 +25,7 @@ use crate::contract::{
 use crate::manifest::Manifest;
 use crate::money::{self, NumberFormat};
 use crate::spot::Piece;
-use crate::{hardware, html};
+use crate::{cut, hardware, html};
 
 #[cfg(test)]
 mod tests;
@@ -55,7 +55,7 @@ impl Scraper for Lambda {
         let panel = document.select(&html::selector("[role=tabpanel]")).find(|panel| panel.attr("id") == Some(id))?;
         let headings = panel.select(&html::selector("thead tr")).next();
         let row = panel.select(&html::selector("tbody tr")).nth(row.checked_sub(1)?)?;
-        Some(html::pieces_of_rows(page.text().ok()?, &document, headings, row))
+        Some(cut::rows(page.text().ok()?, &document, headings, row))
     }
 
     fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {

@@ -1,0 +1,188 @@
+//! Together AI's price page, <https://www.together.ai/pricing>: prices of one GPU for an hour, in US dollars before tax. Prices of
+//! tokens stand in lists of the same look and are another product.
+//!
+//! - A list stands below the heading of its section, and its first row has the headers. A list of GPUs begins with `Hardware`.
+//! - The columns of `GPU Clusters` come and go: preemptible, on demand, and reservations for a number of days. Each is known by its
+//!   header. Nodes have eight GPUs. A reservation is paid in advance; its days are no whole months, so they are the offer's plan.
+//! - Dedicated inference is a machine with a model server on it: a plan of its own.
+//! - `/hr` stands in the cell or in the header; a number without it is no price of an hour.
+
+use std::sync::LazyLock;
+
+use scraper::{ElementRef, Html};
+
+use crate::contract::{
+    Page, Parsed, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms, Upfront,
+};
+use crate::grid::{self, Grid, Row, is_blank};
+use crate::html;
+use crate::manifest::Manifest;
+use crate::plain::MACHINE_NOT_STATED;
+use crate::spot::Piece;
+
+#[cfg(test)]
+mod tests;
+
+/// The source.
+pub struct Together;
+
+static MANIFEST: LazyLock<Manifest> =
+    LazyLock::new(|| Manifest::parse(include_str!("manifest.toml")).expect("the manifest beside this file reads"));
+
+const HARDWARE: &str = "Hardware";
+/// GPUs of a node of a cluster.
+const GPUS_OF_A_NODE: u32 = 8;
+/// How a cell says that it is a price of an hour.
+const ENDINGS: [&str; 4] = ["/hr", "/ hr", "/hour", "/ hour"];
+
+/// What a list is of, told from the heading above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Clusters,
+    Dedicated,
+    Other,
+}
+
+impl Scraper for Together {
+    fn manifest(&self) -> &'static Manifest {
+        &MANIFEST
+    }
+
+    fn pieces(&self, page: &Page, at: &str) -> Option<Vec<Piece>> {
+        let document = html::document(page).ok()?;
+        let lists: Vec<_> = lists(&document).into_iter().map(|(heading, rows)| (name(&heading), rows)).collect();
+        grid::pieces(page, &document, &lists, at)
+    }
+
+    fn parse(&self, pages: &[Page]) -> Result<Parsed, ScrapeError> {
+        let mut parsed = Parsed::default();
+        for page in pages {
+            read_page(page, &mut parsed)?;
+        }
+        Ok(parsed.with_one_price_each(|offer| (offer.offer_label.clone(), offer.terms.pricing_model, offer.terms.plan.clone())))
+    }
+}
+
+fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
+    html::ends(page)?;
+    let document = html::document(page)?;
+    let mut has_clusters = false;
+    for (heading, rows) in lists(&document) {
+        let section = section_of(&heading);
+        if rows.is_empty() && section == Section::Other {
+            continue;
+        }
+        let grid = Grid::of(page, &name(&heading), &rows, ".pricing_content-cell")?;
+        let is_hardware = grid.headers().first().is_some_and(|header| header == HARDWARE);
+        match section {
+            Section::Clusters => {
+                has_clusters = true;
+                read_clusters(page, &grid, parsed)?;
+            }
+            Section::Dedicated => read_dedicated(page, &grid, parsed)?,
+            Section::Other if is_hardware => {
+                let expected = "`GPU Clusters` or dedicated inference";
+                return Err(ScrapeError::changed(page, "heading of a list of hardware", expected, format!("`{heading}`")));
+            }
+            Section::Other => grid.rows().for_each(|_| parsed.leave_out("not a price of GPUs")),
+        }
+    }
+    if has_clusters {
+        return Ok(());
+    }
+    Err(ScrapeError::changed(page, "headings", "a list below `GPU Clusters`", "none"))
+}
+
+/// The lists of the page, each with the heading above it and its rows.
+fn lists(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
+    let (mut heading, mut lists) = (String::new(), Vec::new());
+    for part in document.select(&html::selector("h1, h2, h3, h4, ul.pricing-list")).filter(|part| html::is_seen(*part)) {
+        if part.value().name() == "ul" {
+            lists.push((heading.clone(), part.select(&html::selector("li.pricing_content-row")).collect()));
+        } else {
+            heading = html::visible_text(part);
+        }
+    }
+    lists
+}
+
+fn name(heading: &str) -> String {
+    format!("list below `{heading}`")
+}
+
+fn section_of(heading: &str) -> Section {
+    let heading = heading.to_lowercase();
+    if heading.contains("gpu cluster") {
+        Section::Clusters
+    } else if heading.contains("dedicated") {
+        Section::Dedicated
+    } else {
+        Section::Other
+    }
+}
+
+fn read_clusters(page: &Page, grid: &Grid, parsed: &mut Parsed) -> Result<(), ScrapeError> {
+    grid.column(HARDWARE)?;
+    for (index, header) in grid.headers().iter().enumerate().filter(|(_, header)| *header != HARDWARE) {
+        let terms = terms(header).ok_or_else(|| {
+            let expected = "a way of buying, such as `On-demand` or `Reserved 7–30 days`";
+            ScrapeError::changed(page, "header of GPU clusters", expected, format!("`{header}`"))
+        })?;
+        for row in grid.rows() {
+            let read = offer(row, index, header, &terms, GPUS_OF_A_NODE);
+            parsed.take(row.label(), row.place(index), read);
+        }
+    }
+    Ok(())
+}
+
+fn read_dedicated(page: &Page, grid: &Grid, parsed: &mut Parsed) -> Result<(), ScrapeError> {
+    let hardware = grid.column(HARDWARE)?;
+    let others: Vec<_> = (0..grid.headers().len()).filter(|index| *index != hardware).collect();
+    let [price] = others[..] else {
+        let found = format!("{} columns beside it", others.len());
+        return Err(ScrapeError::changed(page, "header of dedicated inference", "`Hardware` and one price", found));
+    };
+    let terms = Terms { plan: Some("dedicated_inference".to_owned()), ..Terms::of(PricingModel::OnDemand) };
+    for row in grid.rows() {
+        let count = row.label().split_once('x').and_then(|(count, _)| count.trim().parse::<u32>().ok());
+        if count.is_some_and(|count| count != 1) {
+            let reason = SkipReason::Contradiction("several GPUs where the price of one is due".to_owned());
+            parsed.take(row.label(), row.place(price), Err(reason));
+            continue;
+        }
+        let read = offer(row, price, &grid.headers()[price], &terms, 1).map(|offer| offer.marked(MACHINE_NOT_STATED));
+        parsed.take(row.label(), row.place(price), read);
+    }
+    Ok(())
+}
+
+/// What a column of GPU clusters is: preemptible, on demand, or reserved for a number of days.
+fn terms(header: &str) -> Option<Terms> {
+    let header = header.to_lowercase();
+    if header.contains("preemptible") {
+        return Some(Terms::of(PricingModel::Spot));
+    }
+    if header.contains("on-demand") || header.contains("on demand") {
+        return Some(Terms::of(PricingModel::OnDemand));
+    }
+    let words: Vec<_> = header.split_whitespace().collect();
+    let at = words.iter().position(|word| word.trim_end_matches(',') == "days")?;
+    let (from, to) = words.get(at.checked_sub(1)?)?.split_once(['-', '–'])?;
+    let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+    let plan = Some(format!("reserved_{from}_to_{to}_days"));
+    Some(Terms { plan, upfront: Some(Upfront::All), ..Terms::of(PricingModel::Reserved) })
+}
+
+fn offer(row: Row<'_>, column: usize, header: &str, terms: &Terms, gpus: u32) -> Result<PublishedOffer, SkipReason> {
+    let text = row.cell(column)?;
+    if is_blank(text) {
+        return Err(SkipReason::OutOfScope("not sold this way, by a dash"));
+    }
+    let price = PublishedPrice::dollars(&MANIFEST, text, &ENDINGS)?;
+    if !ENDINGS.iter().any(|ending| text.ends_with(ending) || header.to_lowercase().contains(ending)) {
+        return Err(SkipReason::UnknownWord { what: "unit", word: text.to_owned() });
+    }
+    let gpu = PublishedGpu::plain(row.label(), gpus);
+    Ok(PublishedOffer::plain(gpu, terms.clone(), price, row.place(column)).called(row.label()))
+}
