@@ -5,8 +5,10 @@ use std::borrow::Cow;
 /// Characters of a text that are shown: more than a screen has.
 const LONGEST: usize = 2_000;
 
-/// Text from somebody else, safe to show on a terminal: what cannot be seen, or moves the cursor, turns the direction of
-/// writing or breaks the line is spelled out, such as `\u{1b}`, and a text longer than a screen is cut.
+/// Text from somebody else, safe to show on a terminal.
+///
+/// What cannot be seen, or moves the cursor, turns the direction of writing or breaks the line is spelled out, such as
+/// `\u{1b}`, and a text longer than a screen is cut.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
     cut(text, LONGEST)
