@@ -17,7 +17,6 @@ use crate::frame::Cell;
 use crate::gather::{Delivery, Input, gather};
 use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate};
-use crate::record;
 use crate::run::{self, Night, RunError};
 use crate::snapshot::read;
 
@@ -121,11 +120,7 @@ pub async fn backfill_from(
     let known = Known::read(output).await?;
     nights.retain(|night| known.first_live.is_none_or(|live| SnapshotId::at(night.published_at) < live));
     filled.since_live = filled.named - nights.len();
-    // A night whose run died before it wrote its record is walked through again, which publishes nothing twice.
-    let is_there = |night: &PastNight| {
-        let id = SnapshotId::at(night.published_at);
-        known.ids.contains(&id) && record::is_kept(output, id)
-    };
+    let is_there = |night: &PastNight| known.ids.contains(&SnapshotId::at(night.published_at));
     nights.retain(|night| !is_there(night));
     filled.there_before = filled.named - filled.since_live - nights.len();
     let rates = if nights.is_empty() { Vec::new() } else { room.rates(rate_sources).await? };

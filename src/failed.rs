@@ -118,13 +118,25 @@ impl From<RunError> for Failed {
 
 impl From<query::QueryError> for Failed {
     fn from(error: query::QueryError) -> Self {
-        let exit = if matches!(error, query::QueryError::Unreadable(_)) { Exit::Bug } else { Exit::Usage };
-        Self::new(exit, "", &error)
+        match error {
+            // What cannot be read is a file that is gone or damaged: the questions are the program's own.
+            query::QueryError::Unreadable(_) => {
+                Self::new(Exit::Refused, "", &error).with_help("`gpuledger doctor` says what is wrong with the dataset")
+            }
+            error => Self::new(Exit::Usage, "", &error),
+        }
     }
 }
 
 impl From<PolarsError> for Failed {
     fn from(error: PolarsError) -> Self {
+        // A file that is gone or damaged shows when its rows are computed.
+        let is_of_file = matches!(&error, PolarsError::IO { .. })
+            || matches!(&error, PolarsError::ComputeError(text) if text.to_lowercase().contains("parquet"));
+        if is_of_file {
+            return Self::new(Exit::Refused, "read the dataset", &error)
+                .with_help("`gpuledger doctor` says what is wrong with it");
+        }
         Self::new(Exit::Bug, "compute a table", &error)
     }
 }

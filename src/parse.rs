@@ -1,8 +1,10 @@
 //! `parse`: a provider's pages from files, shown as offers. Publishes nothing.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gpuledger_scrapers::contract::{Page, Parsed, PublishedOffer, ScrapeError, Scraper};
+use gpuledger_scrapers::assign_scopes;
+use gpuledger_scrapers::contract::{Page, Parsed, PublishedOffer, SCOPE_INDEX, ScrapeError, Scraper};
 use polars::prelude::*;
 
 use crate::cli::Parse;
@@ -28,12 +30,36 @@ pub fn parse(args: &Parse) -> Result<Said, Failed> {
             source::page_of(scraper, file, at).map(|(page, _)| page).map_err(|error| Failed::new(Exit::Usage, "", &error))?,
         );
     }
-    let parsed = scraper.parse(&pages).map_err(|error| shape(&error, &args.provider))?;
+    let (pages, unreadable) = assign_scopes(scraper, pages);
+    if let Some((_, error)) = unreadable.first() {
+        return Err(shape(error, &args.provider));
+    }
+    let parsed = parsed_by_scope(scraper, &pages).map_err(|error| shape(&error, &args.provider))?;
     let talk = parse_talk(&parsed);
     let rows = if parsed.offers.is_empty() { rate_rows(&parsed)? } else { offer_rows(scraper, &pages, &parsed, at)? };
     let headings: &[Heading] = if parsed.offers.is_empty() { &RATE_HEADINGS } else { &query::HEADINGS };
     let data = print::rows(&rows, headings, args.printing.format)?;
     Ok(Said { data, talk: Some(talk), exit: Exit::Good })
+}
+
+/// What stands on the pages, each scope read by itself as in a night.
+fn parsed_by_scope(scraper: &dyn Scraper, pages: &[Page]) -> Result<Parsed, ScrapeError> {
+    let mut by_scope: BTreeMap<&str, Vec<Page>> = BTreeMap::new();
+    for page in pages.iter().filter(|page| page.scope != SCOPE_INDEX) {
+        by_scope.entry(&page.scope).or_default().push(page.clone());
+    }
+    let mut all = Parsed::default();
+    for pages in by_scope.into_values() {
+        let of_scope = scraper.parse(&pages)?;
+        all.offers.extend(of_scope.offers);
+        all.rates.extend(of_scope.rates);
+        all.skipped.extend(of_scope.skipped);
+        all.unread_fields.extend(of_scope.unread_fields);
+        for (reason, rows) in of_scope.out_of_scope {
+            *all.out_of_scope.entry(reason).or_insert(0) += rows;
+        }
+    }
+    Ok(all)
 }
 
 const RATE_HEADINGS: [Heading; 3] =

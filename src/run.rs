@@ -3,7 +3,7 @@
 //! Due → fetch → archive → parse → normalise → validate → publish → record. A failing provider never stops the others; a
 //! refused night leaves its record and findings, and no data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -26,11 +26,10 @@ use crate::normalise::{Observed, normalise};
 use crate::offer::SCHEMA_VERSION;
 use crate::record::{self, RunRecord};
 use crate::snapshot::publish::{Published, fit_all, publish};
-use crate::snapshot::read::PublishedAt;
 use crate::snapshot::recover::{clear_uncommitted, write_sidecars};
 use crate::snapshot::{SnapshotError, read};
 use crate::source::SourceError;
-use crate::validate::{Verdict, validate};
+use crate::validate::{ScopeCoverage, ScopeStatus, Verdict, validate};
 use crate::{lock, validate::Finding};
 
 /// What can stop a run before it has an outcome.
@@ -149,8 +148,8 @@ pub struct Judged {
     pub network: BTreeMap<String, Traffic>,
 }
 
-/// From what was gathered to the verdict. With `until`, of the published exchange rates only those count that had been
-/// published by then: a night that is derived again knows no more than it did.
+/// From what was gathered to the verdict. With `nights`, of the published exchange rates only those count
+/// that these nights published: a night that is derived again knows no more than it did.
 ///
 /// # Errors
 /// When the dataset cannot be used.
@@ -159,18 +158,31 @@ pub async fn judge(
     snapshot: SnapshotId,
     gathered: &[Gathered],
     more_rates: &[Rate],
-    until: Option<PublishedAt>,
+    nights: Option<&BTreeSet<SnapshotId>>,
 ) -> Result<Judged, RunError> {
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();
-    let rates: Vec<Rate> = gathered.iter().flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
-    let known_rates = known_rates(output, snapshot, &observed, &rates, until).await?;
-    let normalised = normalise(snapshot, &observed, &known_rates)?;
     let published = read::snapshots(output).await?;
     let tonight = gathered.iter().map(|of| (of.manifest.provider.clone(), of.input())).collect();
     let earlier = earlier::before(output, &published, snapshot, &tonight).await?;
-    let verdict = validate(snapshot, &normalised, gathered, &earlier)?;
     let network = gathered.iter().map(|gathered| (gathered.manifest.provider.clone(), gathered.traffic)).collect();
-    Ok(Judged { verdict, rates, network })
+    let mut refused: BTreeSet<&str> = BTreeSet::new();
+    loop {
+        let trusted = gathered.iter().filter(|of| !refused.contains(of.manifest.provider.as_str()));
+        let rates: Vec<Rate> = trusted.flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
+        let known_rates = known_rates(output, snapshot, &observed, &rates, nights).await?;
+        let normalised = normalise(snapshot, &observed, &known_rates)?;
+        let verdict = validate(snapshot, &normalised, gathered, &earlier)?;
+        // Rates of a source that is refused convert no price and are not published: the night is worked out without them.
+        let is_refused = |of: &&Gathered| {
+            let is_failed = |scope: &ScopeCoverage| scope.provider == of.manifest.provider && scope.status == ScopeStatus::Failed;
+            of.manifest.published.is_none() && of.rates().next().is_some() && verdict.coverage.iter().any(is_failed)
+        };
+        let before = refused.len();
+        refused.extend(gathered.iter().filter(is_refused).map(|of| of.manifest.provider.as_str()));
+        if refused.len() == before {
+            return Ok(Judged { verdict, rates, network });
+        }
+    }
 }
 
 /// The time a night is of: as asked, or that of the recordings, or now.
@@ -191,13 +203,13 @@ async fn known_rates(
     snapshot: SnapshotId,
     observed: &[Observed],
     rates: &[Rate],
-    until: Option<PublishedAt>,
+    nights: Option<&BTreeSet<SnapshotId>>,
 ) -> Result<polars::frame::DataFrame, RunError> {
     let first = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).min().unwrap_or(snapshot.date());
     let last = observed.iter().map(|observed| newest_rate_day(observed.observed_at)).max().unwrap_or(snapshot.date());
     // Older rates than a week are not used; one week more is read so that they are told apart from missing ones.
     let first = first - chrono::Days::new(2 * RATE_AGE_DAYS_MAX);
-    let known = read::rates_known(output, first, last, until).await?;
+    let known = read::rates_known(output, first, last, nights).await?;
     let tonight: Vec<Rate> = rates.iter().filter(|rate| (first..=last).contains(&rate.date)).cloned().collect();
     let tonight = rates_frame(&snapshot.to_string(), &tonight)?;
     Ok(known.vstack(&tonight)?.unique_stable(
@@ -227,6 +239,8 @@ pub struct Started {
 /// When the dataset cannot be used, or has the snapshot with other rows.
 pub async fn conclude(output: &Path, started: Started, judged: Judged) -> Result<Night, RunError> {
     let Started { snapshot, started_at, is_published, mut sidecars } = started;
+    // A run that does not see this one's lock may have published the night since.
+    let is_published = is_published || read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
     let Judged { verdict, rates, network } = judged;
     let providers = record::providers(&verdict.coverage, &network);
     // A provider whose every foreign price lacks a rate is there, and yet nobody can compare it.

@@ -358,6 +358,17 @@ async fn the_total_of_a_term_is_spread_over_it_and_never_on_demand() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn fewer_days_of_exchange_rates_are_no_lost_page() {
+    let nights = Nights::new();
+    let price = || t4(r#"{"ChargeUnit": "HOUR", "UnitPrice": 7.8}"#);
+    let days: String = (1..=28).rev().map(|day| format!("2025-12-{day:02},1.1,7.8,\n")).collect();
+    nights.whole("2025-12-29T02:00:00Z", &[price(), rates(&format!("Date,USD,CNY,\n{days}"))]).await;
+    nights.whole("2025-12-30T02:00:00Z", &[price(), rates("Date,USD,CNY,\n2025-12-29,1.2,7.8,\n")]).await;
+    let found = columns(&nights, 1, &["rate_date", "price_usd_per_gpu_hour"]).await;
+    assert_eq!(found, [["2025-12-29", "1.2"].map(str::to_owned).to_vec()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_promotion_is_no_change_of_the_list_price() {
     let nights = Nights::new();
     // Nobody has exchange rates here, so the nights are partial and all that is compared is yuan.

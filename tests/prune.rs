@@ -168,6 +168,8 @@ fn pages_of_old_nights_go_only_if_asked_and_then_the_night_says_so() {
     assert!(object(&dataset, &page("oci")).exists());
     assert_eq!(dataset.files("offers"), rows, "rows stay");
 
+    let said = dataset.run(&["doctor"]);
+    assert_eq!(said.exit, Some(0), "what was removed on purpose is not missing: {}", said.data);
     let said = dataset.run(&["replay", OLD_NIGHT]);
     let words = unwrapped(&said.talk);
     assert_eq!(said.exit, Some(15), "{words}");
@@ -178,6 +180,19 @@ fn pages_of_old_nights_go_only_if_asked_and_then_the_night_says_so() {
     let said = dataset.run(&["explain", row["offer_id"].as_str().expect("an id"), "--snapshot", OLD_NIGHT]);
     assert_eq!(said.exit, Some(15));
     assert!(said.data.contains("PRUNED on") && said.data.contains("equals what is worked out"), "{}", said.data);
+}
+
+#[test]
+fn a_folder_that_is_no_dataset_is_not_made_one() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let typo = folder.path().join("typo");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_gpuledger"))
+        .args(["archive", "prune", "--keep-days", "30", "--dry-run", "--output"])
+        .arg(&typo)
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!typo.exists());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::{Lines, causes, files_below, restore, word};
 use crate::archive::{Archive, Receipt, drafts};
 use crate::lock;
 use crate::night::SnapshotId;
+use crate::prune::when_pruned;
 use crate::record::{self, RUNS};
 use crate::snapshot::journal;
 
@@ -79,7 +80,8 @@ pub(super) fn archive(output: &Path, all: bool, lines: &mut Lines) {
             continue;
         };
         for receipt in listed.iter().filter(|receipt| !known.contains(&receipt.sha256)) {
-            if missing.insert(receipt.sha256.clone()) {
+            // What `archive prune` removed is not missing.
+            if missing.insert(receipt.sha256.clone()) && when_pruned(&archive, &receipt.sha256).is_none() {
                 let object = object(output, &receipt.sha256);
                 let says = format!("{}: the page `{}` is not in the archive", path.display(), receipt.page);
                 lines.problem(of, says, restore(output, &object));

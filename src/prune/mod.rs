@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::archive::{Archive, ArchiveError, read_json};
 use crate::cli::Prune;
 use crate::exit::Exit;
+use crate::lock;
 use crate::report::{Failed, Said};
 use crate::run;
 use need::Needs;
@@ -69,9 +70,14 @@ pub async fn prune(args: &Prune) -> Result<Said, Failed> {
 /// As [`prune`].
 pub async fn prune_at(args: &Prune, now: DateTime<Utc>) -> Result<Said, Failed> {
     let output = args.dataset.output.as_path();
-    let _lock = run::open_for_writing(output).await?;
+    if !output.is_dir() {
+        let error = ArchiveError::Io { path: output.to_owned(), source: std::io::ErrorKind::NotFound.into() };
+        return Err(Failed::new(Exit::Usage, "prune the archive", &error).with_help("--output names the dataset's folder"));
+    }
+    // A dry run changes nothing, not even what a run that died left.
+    let _lock = if args.dry_run { lock::take(output)? } else { run::open_for_writing(output).await? };
     let archive = Archive::below(output);
-    let failed = |error: ArchiveError| Failed::new(Exit::Bug, "prune the archive", &error);
+    let failed = |error: ArchiveError| Failed::new(Exit::Refused, "prune the archive", &error);
     // A number of days before all time keeps everything.
     let since = TimeDelta::try_days(i64::from(args.keep_days)).and_then(|days| now.checked_sub_signed(days));
     let since = since.unwrap_or(DateTime::<Utc>::MIN_UTC);

@@ -6,6 +6,7 @@
 
 mod compare;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use chrono::Utc;
@@ -147,8 +148,8 @@ pub async fn replay_with(args: &Replay, find: &dyn Fn(&str) -> Option<&'static d
 struct Night<'a> {
     output: &'a std::path::Path,
     chosen: &'a Snapshot,
-    /// The night as it was published first: what had been published by then is what it could see.
-    original: &'a Snapshot,
+    /// The nights that had been published when the night was published first, itself among them: what it could see.
+    known: BTreeSet<SnapshotId>,
     coverage: DataFrame,
     deliveries: Vec<Delivery>,
     gathered: Vec<Gathered>,
@@ -167,15 +168,15 @@ impl<'a> Night<'a> {
         let again = kept::again(&archive, chosen.id, &coverage, find).map_err(ReplayError::from)?;
         check_pages(&archive, chosen.id, &again.deliveries)?;
         let original = snapshots.iter().find(|known| known.id == chosen.id.original()).unwrap_or(chosen);
+        let known = snapshots.iter().filter(|night| night.version <= original.version).map(|night| night.id).collect();
         let kept::Again { deliveries, is_from_coverage } = again;
         let gathered = deliveries.iter().map(|delivery| gather_again(delivery.clone(), &archive)).collect();
-        Ok(Self { output, chosen, original, coverage, deliveries, gathered, is_from_coverage })
+        Ok(Self { output, chosen, known, coverage, deliveries, gathered, is_from_coverage })
     }
 
     /// The night under an id, with the exchange rates that it could see.
     async fn judge(&self, id: SnapshotId) -> Result<Judged, Failed> {
-        let until = Some(self.original.published_at());
-        Ok(run::judge(self.output, id, &self.gathered, &[], until).await?)
+        Ok(run::judge(self.output, id, &self.gathered, &[], Some(&self.known)).await?)
     }
 }
 

@@ -42,17 +42,7 @@ impl Snapshot {
     pub fn path(&self) -> &Path {
         &self.file.file
     }
-
-    /// When its offers were committed.
-    #[must_use]
-    pub const fn published_at(&self) -> PublishedAt {
-        PublishedAt(self.file.committed_at_ms)
-    }
 }
-
-/// A moment in the order of publishing, which is not the order of the nights: history is filled in later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PublishedAt(i64);
 
 /// The newest snapshot of each night: itself, or its last correction. Oldest night first.
 #[must_use]
@@ -153,7 +143,7 @@ pub async fn rates(output: &Path, first: NaiveDate, last: NaiveDate) -> Result<D
     rates_known(output, first, last, None).await
 }
 
-/// The same; with `until`, only those that had been published by then.
+/// The same; with `known`, only those that these nights published.
 ///
 /// # Errors
 /// When the table cannot be read.
@@ -161,10 +151,10 @@ pub async fn rates_known(
     output: &Path,
     first: NaiveDate,
     last: NaiveDate,
-    until: Option<PublishedAt>,
+    known: Option<&BTreeSet<SnapshotId>>,
 ) -> Result<DataFrame, SnapshotError> {
     let Some(log) = Log::open(output, &RATES).await? else { return Ok(frame::empty(&RATES)) };
-    rates_until(&log, first, last, until)
+    rates_of(&log, first, last, known)
 }
 
 /// The same, of one version of the log.
@@ -172,13 +162,18 @@ pub async fn rates_known(
 /// # Errors
 /// As [`rates`].
 pub fn rates_in(log: &Log, first: NaiveDate, last: NaiveDate) -> Result<DataFrame, SnapshotError> {
-    rates_until(log, first, last, None)
+    rates_of(log, first, last, None)
 }
 
-fn rates_until(log: &Log, first: NaiveDate, last: NaiveDate, until: Option<PublishedAt>) -> Result<DataFrame, SnapshotError> {
+fn rates_of(
+    log: &Log,
+    first: NaiveDate,
+    last: NaiveDate,
+    known: Option<&BTreeSet<SnapshotId>>,
+) -> Result<DataFrame, SnapshotError> {
     let is_of_days = |file: &LoggedFile| file.rate_days.is_none_or(|(low, high)| low <= last && first <= high);
-    let was_known = |file: &LoggedFile| until.is_none_or(|until| file.committed_at_ms <= until.0);
-    let rows = rows(log, |file| is_of_days(file) && was_known(file))?;
+    let is_known = |file: &LoggedFile| known.is_none_or(|nights| file.snapshot.is_some_and(|id| nights.contains(&id)));
+    let rows = rows(log, |file| is_of_days(file) && is_known(file))?;
     let between = col("rate_date").gt_eq(lit(first)).and(col("rate_date").lt_eq(lit(last)));
     rows.lazy().filter(between).collect().map_err(|source| parquet_error(log, source))
 }
