@@ -268,6 +268,10 @@ mod tests {
         let attributes: String = (0..100_000).map(|number| format!(" a{number}")).collect();
         assert!(refusal(&format!("<p{attributes}>")).contains("more words"));
         assert!(refusal(&format!("<p{}>", attributes.replace(' ', "/"))).contains("more words"));
+        assert!(
+            refusal(&format!("<p title='{}'>", "a ".repeat(100_000))).contains("was read"),
+            "one word after another in quotes"
+        );
         assert!(refusal(&format!("<p {}>", "a='".repeat(100_000))).contains("more words"), "in quotes and out of them");
         assert_eq!(fragment(&"<div>".repeat(1_000)).map(|_| ()), None);
     }

@@ -271,6 +271,9 @@ pub struct Doctor {
     /// Read every file and every archived page, not only the newest and some
     #[arg(long)]
     pub all: bool,
+    /// Schedules to look at
+    #[arg(long, value_name = "DIR", default_value = "schedules")]
+    pub schedules: PathBuf,
 }
 
 /// Arguments of `diff`.

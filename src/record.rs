@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use polars::prelude::*;
 use serde::Serialize;
 
-use crate::archive::{ArchiveError, Sidecar, drafts, write_whole};
+use crate::archive::{ArchiveError, Sidecar, drafts, write_new, write_whole};
 use crate::fetch::Traffic;
 use crate::frame::Columns;
 use crate::night::SnapshotId;
@@ -156,6 +156,18 @@ pub fn count(findings: &[Finding]) -> Vec<FindingCount> {
 pub fn keep(output: &Path, record: &RunRecord) -> Result<(), ArchiveError> {
     let Sidecar { path, text } = sidecar(record);
     write_whole(&drafts(output), &output.join(path), text.as_bytes())
+}
+
+/// The same, unless there is one.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn keep_if_new(output: &Path, record: &RunRecord) -> Result<(), ArchiveError> {
+    let Sidecar { path, text } = sidecar(record);
+    match write_new(&drafts(output), &output.join(path), text.as_bytes()) {
+        Err(ArchiveError::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        written => written,
+    }
 }
 
 /// The record of a night as it stands in the dataset.

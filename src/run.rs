@@ -257,10 +257,10 @@ pub async fn conclude(output: &Path, started: Started, judged: Judged) -> Result
     sidecars.push(record::sidecar(&record));
     if publish(output, snapshot, night, &rates, &sidecars).await? == Published::Already {
         record.outcome = "already_published";
-        // The record of the run that published it stays, unless that run died before it wrote one.
+        // The record of the run that published it stays, unless that run died before it wrote one; it may be writing it now.
         if !record::is_kept(output, snapshot) {
             record::keep_findings(output, snapshot, &verdict.findings)?;
-            record::keep(output, &record)?;
+            record::keep_if_new(output, &record)?;
         }
     }
     let exit = if is_whole { Exit::Good } else { Exit::Partial };

@@ -266,8 +266,7 @@ fn left_out(night: &Night) -> Account {
     for finding in &night.findings {
         let (rule, rows) = match finding.reason.split_once(" rows: ") {
             Some((rows, rule)) if finding.rule == "left_out" => (rule.to_owned(), rows.parse().expect("a count")),
-            // A capture comes without exchange rates, and its prices are in dollars: those in yuan are left empty.
-            _ if finding.rule == "rate_missing" => continue,
+            _ if finding.rule == "rate_missing" => continue, // A capture comes without exchange rates; it is in dollars.
             // Machines whose size table nobody has read are offers all the same.
             _ if finding.rule == "unknown_hardware" => {
                 let name = finding.label.to_ascii_lowercase();

@@ -222,6 +222,20 @@ fn a_snapshot_of_the_future_puts_the_clock_in_doubt() {
 }
 
 #[test]
+fn a_schedule_that_is_never_due_is_named_and_one_that_is_says_when() {
+    let ground = Ground::new();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let folder_words = ["--schedules", folder.path().to_str().expect("a temporary folder's name is text")];
+    let text = std::fs::read_to_string("schedules/nightly.toml").expect("the schedule reads");
+    std::fs::write(folder.path().join("a.toml"), &text).expect("there is room for a file");
+    let (_, lines) = doctor(&ground, &folder_words);
+    let said: Vec<_> = lines.iter().filter(|line| line[0] == "schedule").map(|line| line[2].as_str()).collect();
+    assert!(said.len() == 1 && said[0].starts_with("nightly is due next at 2") && said[0].ends_with("T02:00:00Z"), "{said:?}");
+    std::fs::write(folder.path().join("b.toml"), text.replace("0 2 * * *", "0 2 30 2 *")).expect("there is room for a file");
+    expect(&ground, &folder_words, "schedule", "problem", "never comes", "gpuledger schedule next");
+}
+
+#[test]
 fn keys_that_are_missing_are_named_without_any_that_is_there() {
     let ground = Ground::new();
     let (_, lines) = doctor(&ground, &[]);

@@ -73,14 +73,14 @@ fn half_an_object_is_never_trusted_and_is_written_again() {
     let whole = bytes_of(&path);
     for half in [&whole[..0], &whole[..whole.len() / 2], &whole[..whole.len() - 1]] {
         std::fs::write(&path, half).expect("there is room");
-        assert_eq!(dataset.run(&["replay", OLD_NIGHT]).exit, Some(13));
+        assert_eq!(dataset.run(&["replay", OLD_NIGHT]).exit, Some(15));
         assert_eq!(pages.collect(&dataset, OLD), Some(0), "the night is there already");
         assert_eq!(bytes_of(&path), whole);
         assert_eq!(dataset.run(&["replay", OLD_NIGHT]).exit, Some(0));
     }
     let other = zstd::encode_all(&b"another page"[..], 3).expect("it packs");
     std::fs::write(&path, other).expect("there is room");
-    assert_eq!(dataset.run(&["replay", OLD_NIGHT]).exit, Some(13), "a whole object of other bytes is damaged too");
+    assert_eq!(dataset.run(&["replay", OLD_NIGHT]).exit, Some(15), "a whole object of other bytes is damaged too");
 }
 
 #[test]
@@ -170,13 +170,13 @@ fn pages_of_old_nights_go_only_if_asked_and_then_the_night_says_so() {
 
     let said = dataset.run(&["replay", OLD_NIGHT]);
     let words = unwrapped(&said.talk);
-    assert_eq!(said.exit, Some(13), "{words}");
+    assert_eq!(said.exit, Some(15), "{words}");
     assert!(words.contains("of vultr") && words.contains("was pruned on") && !words.contains("of lambda"), "{words}");
     assert_eq!(dataset.run(&["replay", "latest"]).exit, Some(0));
     let id = dataset.run(&["offers", "--snapshot", OLD_NIGHT, "--provider", "vultr", "--format", "ndjson", "--limit", "1"]);
     let row: serde_json::Value = serde_json::from_str(&id.data).expect("a row");
     let said = dataset.run(&["explain", row["offer_id"].as_str().expect("an id"), "--snapshot", OLD_NIGHT]);
-    assert_eq!(said.exit, Some(13));
+    assert_eq!(said.exit, Some(15));
     assert!(said.data.contains("PRUNED on") && said.data.contains("equals what is worked out"), "{}", said.data);
 }
 
@@ -186,10 +186,10 @@ fn nothing_goes_while_another_run_writes_or_a_receipt_cannot_be_read() {
     written(&dataset, 31);
     let all = objects(&dataset);
     let lock = gpuledger::lock::take(&dataset.root()).expect("nobody holds it");
-    assert_eq!(dataset.run(&["archive", "prune", "--keep-days", "30"]).exit, Some(11));
+    assert_eq!(dataset.run(&["archive", "prune", "--keep-days", "30"]).exit, Some(13));
     drop(lock);
     std::fs::write(dataset.root().join(format!("raw/receipts/{OLD_NIGHT}/vultr.json")), "[{").expect("there is room");
-    assert_eq!(dataset.run(&["archive", "prune", "--keep-days", "30"]).exit, Some(13));
+    assert_eq!(dataset.run(&["archive", "prune", "--keep-days", "30"]).exit, Some(15));
     assert_eq!(objects(&dataset), all);
 }
 

@@ -10,6 +10,7 @@ use super::{Lines, word};
 use crate::fetch::Key;
 use crate::lock::{self, LOCK_FILE};
 use crate::night::SnapshotId;
+use crate::schedule;
 
 /// Below this a night may not fit: one takes up to 60 MB, and much more the first time.
 const SPACE_MIN_BYTES: u64 = 500_000_000;
@@ -129,6 +130,30 @@ pub(super) fn keys(lines: &mut Lines) {
             }
             Ok(None) => lines.warning(of, format!("{name} is not set: {provider} is skipped"), format!("export {name}=…")),
             Err(error) => lines.problem(of, format!("{error}: {provider} fails"), format!("export {name}=…")),
+        }
+    }
+}
+
+/// When the schedules of a folder are due. No folder is no fault: something else may start the nights.
+pub(super) fn schedules(folder: &Path, now: DateTime<Utc>, lines: &mut Lines) {
+    let of = "schedule";
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        lines.good(of, format!("there is no folder {}; something else starts the nights", folder.display()));
+        return;
+    };
+    let mut files: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    for path in files {
+        match schedule::read(&path) {
+            Ok((schedule, due)) => {
+                let next = due.after(now).map_or_else(|| "never".to_owned(), |at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
+                lines.good(of, format!("{} is due next at {next}", schedule.name));
+            }
+            Err(error) => {
+                let why = std::error::Error::source(&error).map_or_else(String::new, |source| format!(": {source}"));
+                lines.problem(of, format!("{error}{why}"), format!("gpuledger schedule next {}", word(&path)));
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ mod tables;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use chrono::Utc;
 use polars::prelude::{DataFrame, PolarsResult};
 
 use crate::cli::Doctor;
@@ -91,7 +92,7 @@ impl Lines {
 /// # Errors
 /// Only on a fault of the program: what is wrong with the dataset is a line.
 pub async fn doctor(args: &Doctor) -> Result<Said, Failed> {
-    let lines = examine(&args.dataset.output, args.all).await;
+    let lines = examine(&args.dataset.output, args.all, &args.schedules).await;
     let problems = lines.iter().filter(|line| line.state == State::Problem).count();
     let warnings = lines.iter().filter(|line| line.state == State::Warning).count();
     let data = match args.printing.format {
@@ -103,7 +104,7 @@ pub async fn doctor(args: &Doctor) -> Result<Said, Failed> {
 }
 
 /// Looks at everything. With `all`, every archived object and every file is read, not only some and the newest.
-pub async fn examine(output: &Path, all: bool) -> Vec<Line> {
+pub async fn examine(output: &Path, all: bool, schedules: &Path) -> Vec<Line> {
     let mut lines = Lines::default();
     machine::folder(output, &mut lines);
     machine::lock(output, &mut lines);
@@ -116,6 +117,7 @@ pub async fn examine(output: &Path, all: bool) -> Vec<Line> {
     }
     machine::space(output, &mut lines);
     machine::keys(&mut lines);
+    machine::schedules(schedules, Utc::now(), &mut lines);
     lines.lines
 }
 

@@ -32,7 +32,7 @@ pub struct Schedule {
 
 /// Which providers a schedule asks.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`providers` is \"all\" or a list of names")]
 pub enum Providers {
     /// One word.
     Word(Every),
@@ -113,6 +113,8 @@ fn in_one_line(error: &toml::de::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const NIGHTLY: &str = include_str!("../../schedules/nightly.toml");
@@ -142,6 +144,13 @@ mod tests {
         assert!(told.contains(&format!("line {line}, column 1")) && told.contains("longest_seconds"), "{told}");
     }
 
+    proptest! {
+        #[test]
+        fn any_text_is_a_schedule_or_refused(lines in prop::collection::vec("(name|cron|time_zone|providers|output|longest_minutes|[a-z]{0,4}) ?=? ?(\"[-0-9*/ a-zA-Z@]{0,12}\"|[0-9-]{0,12}|\\[\"a\"\\]|\\PC{0,8})", 0..8)) {
+            let _ = parsed(&lines.join("\n"));
+        }
+    }
+
     #[test]
     fn a_zone_or_an_expression_that_does_not_exist_is_named() {
         let told = error(&NIGHTLY.replace("\"UTC\"", "\"Europe/Atlantis\""));
@@ -149,6 +158,6 @@ mod tests {
         let told = error(&NIGHTLY.replace("0 2 * * *", "0 25 * * *"));
         assert!(told.contains("`cron`") && told.contains("0 25 * * *"), "{told}");
         let told = error(&NIGHTLY.replace("\"all\"", "\"some\""));
-        assert!(told.contains("providers"), "{told}");
+        assert!(told.contains("line 5, column 13") && told.contains("\"all\" or a list of names"), "{told}");
     }
 }
