@@ -3,7 +3,8 @@
 //!
 //! - A list stands below the heading of its section, and its first row has the headers. A list of GPUs begins with `Hardware`.
 //! - The columns of `GPU Clusters` come and go: preemptible, on demand, and reservations for a number of days. Each is known by its
-//!   header. Nodes have eight GPUs. A reservation is paid in advance; its days are no whole months, so they are the offer's plan.
+//!   header. A node of `HGX` has eight GPUs; of a rack such as `NVL72` the list
+//!   does not say what can be rented. A reservation is paid in advance; its days are no whole months, so they are the offer's plan.
 //! - Dedicated inference is a machine with a model server on it: a plan of its own.
 //! - `/hr` stands in the cell or in the header; a number without it is no price of an hour.
 
@@ -30,8 +31,9 @@ static MANIFEST: LazyLock<Manifest> =
     LazyLock::new(|| Manifest::parse(include_str!("manifest.toml")).expect("the manifest beside this file reads"));
 
 const HARDWARE: &str = "Hardware";
-/// GPUs of a node of a cluster.
-const GPUS_OF_A_NODE: u32 = 8;
+/// How a label says that its nodes are machines of eight GPUs.
+const HGX: &str = "HGX";
+const GPUS_OF_HGX: u32 = 8;
 /// How a cell says that it is a price of an hour.
 const ENDINGS: [&str; 4] = ["/hr", "/ hr", "/hour", "/ hour"];
 
@@ -129,7 +131,11 @@ fn read_clusters(page: &Page, grid: &Grid, parsed: &mut Parsed) -> Result<(), Sc
             ScrapeError::changed(page, "header of GPU clusters", expected, format!("`{header}`"))
         })?;
         for row in grid.rows() {
-            let read = offer(row, index, header, &terms, GPUS_OF_A_NODE);
+            let read = if row.label().split_whitespace().any(|word| word == HGX) {
+                offer(row, index, header, &terms, GPUS_OF_HGX)
+            } else {
+                offer(row, index, header, &terms, 1).map(|offer| offer.marked(MACHINE_NOT_STATED))
+            };
             parsed.take(row.label(), row.place(index), read);
         }
     }
