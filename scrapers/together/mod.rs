@@ -98,7 +98,8 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
 /// The lists of the page, each with the heading above it and its rows.
 fn lists(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
     let (mut heading, mut lists) = (String::new(), Vec::new());
-    for part in document.select(&html::selector("h1, h2, h3, h4, ul.pricing-list")).filter(|part| html::is_seen(*part)) {
+    let is_shown = |part: &ElementRef<'_>| html::is_seen(*part) && !is_in_hidden_twin(*part);
+    for part in document.select(&html::selector("h1, h2, h3, h4, ul.pricing-list")).filter(is_shown) {
         if part.value().name() == "ul" {
             lists.push((heading.clone(), part.select(&html::selector("li.pricing_content-row")).collect()));
         } else {
@@ -106,6 +107,12 @@ fn lists(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
         }
     }
     lists
+}
+
+/// Whether an element stands in a copy for another screen, which the page's class `hide` takes away.
+fn is_in_hidden_twin(element: ElementRef<'_>) -> bool {
+    let around = element.ancestors().filter_map(ElementRef::wrap);
+    std::iter::once(element).chain(around).any(|element| element.value().classes().any(|class| class == "hide"))
 }
 
 fn name(heading: &str) -> String {
@@ -174,10 +181,14 @@ fn terms(header: &str) -> Option<Terms> {
     }
     let words: Vec<_> = header.split_whitespace().collect();
     let at = words.iter().position(|word| word.trim_end_matches(',') == "days")?;
-    let (from, to) = words.get(at.checked_sub(1)?)?.split_once(['-', '–'])?;
-    let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
-    let plan = Some(format!("reserved_{from}_to_{to}_days"));
-    Some(Terms { plan, upfront: Some(Upfront::All), ..Terms::of(PricingModel::Reserved) })
+    let days = words.get(at.checked_sub(1)?)?;
+    let plan = if let Some(from) = days.strip_suffix('+') {
+        format!("reserved_{}_days_and_more", from.parse::<u32>().ok()?)
+    } else {
+        let (from, to) = days.split_once(['-', '–'])?;
+        format!("reserved_{}_to_{}_days", from.parse::<u32>().ok()?, to.parse::<u32>().ok()?)
+    };
+    Some(Terms { plan: Some(plan), upfront: Some(Upfront::All), ..Terms::of(PricingModel::Reserved) })
 }
 
 fn offer(row: Row<'_>, column: usize, header: &str, terms: &Terms, gpus: u32) -> Result<PublishedOffer, SkipReason> {
