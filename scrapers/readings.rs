@@ -1,18 +1,15 @@
-//! What two trackers of many providers have read, as one list of readings each.
+//! What two trackers of many providers have read, each price once.
 //!
-//! In: their files beside the checkout. Out: each price once, with the first day it was seen. Nothing is judged here.
+//! In: the rows of their files. Out: each price with the first day it was seen. Nothing is judged here.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
 
-use flate2::read::GzDecoder;
 use gpuledger_scrapers::contract::{PricingModel, PublishedOffer};
 use gpuledger_scrapers::{find, recordings};
 use rust_decimal::Decimal;
-use serde_json::Value;
 
-use super::{Comparison, shared};
+use super::Comparison;
+use super::trackers::{DAYS, OBSERVATIONS};
 
 /// Six weeks of one tracker, a file a day.
 pub const RENTALS: &str = "data/history/gpurentalprices";
@@ -42,14 +39,7 @@ impl Reading {
 /// The prices of a provider in six weeks of the first tracker.
 pub fn rentals(provider: &str) -> Vec<Reading> {
     let mut found = BTreeMap::new();
-    let mut files: Vec<_> =
-        std::fs::read_dir(shared(RENTALS)).expect("the folder reads").map(|file| file.expect("a file").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "gz"));
-    files.sort();
-    for file in files {
-        let mut text = String::new();
-        GzDecoder::new(File::open(&file).expect("the file opens")).read_to_string(&mut text).expect("the file inflates");
-        let night: Value = serde_json::from_str(&text).expect("the file is JSON");
+    for night in DAYS.iter() {
         for offer in night["offers"].as_array().expect("offers").iter().filter(|offer| offer["provider"] == provider) {
             let text = |name: &str| offer[name].as_str().expect("text").to_owned();
             let day = night["date"].as_str().expect("a day");
@@ -62,14 +52,9 @@ pub fn rentals(provider: &str) -> Vec<Reading> {
 /// The lowest and highest prices of a provider in five months of the second tracker.
 pub fn deployments(provider: &str) -> Vec<Reading> {
     let mut found = BTreeMap::new();
-    let file = File::open(shared(DEPLOYMENTS).join("observations_2026-02-11_2026-07-20.csv.gz")).expect("the file opens");
-    for row in csv::Reader::from_reader(GzDecoder::new(file)).deserialize::<BTreeMap<String, String>>() {
-        let row = row.expect("a row");
-        if row["provider"] == provider {
-            for amount in [&row["price_min_usd"], &row["price_max_usd"]] {
-                let gpu = format!("{}x {}", row["gpu_count"], row["gpu_model"]);
-                note(&mut found, gpu, row["rental_type"].clone(), amount, &row["date"]);
-            }
+    for row in OBSERVATIONS.iter().filter(|row| &row[1] == provider) {
+        for amount in [&row[6], &row[8]] {
+            note(&mut found, format!("{}x {}", &row[3], &row[2]), row[5].to_owned(), amount, &row[0]);
         }
     }
     found.into_values().collect()

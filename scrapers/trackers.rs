@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::sync::LazyLock;
 
 use chrono::NaiveDate;
 use gpuledger_scrapers::contract::{PricePer, PriceUnit, PublishedOffer};
 use gpuledger_scrapers::{find, money, read, recordings};
 use rust_decimal::Decimal;
+use serde_json::Value;
 
 use super::{Comparison, shared};
 
@@ -42,23 +44,32 @@ impl Reading {
     }
 }
 
+/// The first tracker's daily files, in the order of their days, without the newest. Read once for all comparisons.
+pub static DAYS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let folder = std::fs::read_dir(shared(DAILY)).expect("the folder is beside the checkout");
+    let paths = folder.map(|entry| entry.expect("the entry reads").path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|ending| ending == "gz")).collect();
+    paths.sort();
+    paths.iter().map(|path| serde_json::from_str(&inflated(path)).expect("a day is JSON")).collect()
+});
+
+/// The rows of the other tracker: day, provider, card, number of cards, region, kind, lowest, middle and highest price.
+pub static OBSERVATIONS: LazyLock<Vec<csv::StringRecord>> = LazyLock::new(|| {
+    let text = inflated(&shared(DEPLOYING));
+    csv::Reader::from_reader(text.as_bytes()).into_records().map(|row| row.expect("a row reads")).collect()
+});
+
 /// Every price of one provider in the daily files, by the name that the tracker has for it.
 pub fn daily(provider: &str) -> Vec<Reading> {
-    let folder = std::fs::read_dir(shared(DAILY)).expect("the folder is beside the checkout");
-    let paths =
-        folder.map(|entry| entry.expect("the entry reads").path()).filter(|path| path.extension().is_some_and(|e| e == "gz"));
-    let mut paths: Vec<_> = paths.collect();
-    paths.sort();
-    let mut readings: Vec<_> = paths.iter().flat_map(|path| offers(&inflated(path), provider)).collect();
-    readings.extend(offers(&std::fs::read_to_string(shared(NEWEST)).expect("the newest day reads"), provider));
-    readings
+    let newest = std::fs::read_to_string(shared(NEWEST)).expect("the newest day reads");
+    let newest: Value = serde_json::from_str(&newest).expect("a day is JSON");
+    DAYS.iter().chain([&newest]).flat_map(|day| offers(day, provider)).collect()
 }
 
-fn offers(text: &str, provider: &str) -> Vec<Reading> {
-    let day: serde_json::Value = serde_json::from_str(text).expect("a day is JSON");
+fn offers(day: &Value, provider: &str) -> Vec<Reading> {
     let date = day["date"].as_str().and_then(|date| date.parse().ok()).expect("a day has its date");
-    let is_ours = |offer: &&serde_json::Value| offer["provider"] == provider && offer["kind"] == "on-demand";
-    let reading = |offer: &serde_json::Value| Reading {
+    let is_ours = |offer: &&Value| offer["provider"] == provider && offer["kind"] == "on-demand";
+    let reading = |offer: &Value| Reading {
         date,
         gpu: offer["gpu"].as_str().expect("a price has a card").to_owned(),
         gpu_count: offer["min_gpus"].as_u64().and_then(|count| u32::try_from(count).ok()),
@@ -69,16 +80,13 @@ fn offers(text: &str, provider: &str) -> Vec<Reading> {
 
 /// Every price of one provider at the comparison site. Some days give the machine's price, others the card's.
 pub fn deploying(provider: &str) -> Vec<Reading> {
-    let text = inflated(&shared(DEPLOYING));
-    let mut rows = csv::Reader::from_reader(text.as_bytes());
     let reading = |row: &csv::StringRecord| Reading {
         date: row[0].parse().expect("a row has its day"),
         gpu: row[2].to_owned(),
         gpu_count: row[3].parse().ok(),
         usd: money::decimal(&row[6]).expect("a row has a price"),
     };
-    let rows = rows.records().map(|row| row.expect("a row reads"));
-    rows.filter(|row| &row[1] == provider).map(|row| reading(&row)).collect()
+    OBSERVATIONS.iter().filter(|row| &row[1] == provider).map(reading).collect()
 }
 
 /// Dollars for one euro on the newest business day before a day, as the European Central Bank publishes them.

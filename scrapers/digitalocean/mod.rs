@@ -10,6 +10,7 @@
 
 mod page;
 mod sizes;
+mod slug;
 #[cfg(test)]
 mod tests;
 
@@ -60,7 +61,7 @@ impl Scraper for Digitalocean {
             page::read(page, &mut parsed)?;
         }
         sizes::read(&list, &mut parsed)?;
-        let key = |offer: &PublishedOffer| (offer.offer_label.clone(), offer.terms.pricing_model);
+        let key = |offer: &PublishedOffer| (offer.offer_label.clone(), offer.terms.pricing_model, offer.terms.plan.clone());
         Ok(parsed.with_one_price_each(key))
     }
 }

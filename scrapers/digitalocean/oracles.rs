@@ -9,6 +9,10 @@ use super::{Comparison, shared, trackers};
 /// From this day on the prices that the recording has.
 const RISE: &str = "2026-08-02";
 
+/// Cards of the tracker that are compared with nothing. Its price of the B300 is the spot price by DigitalOcean's documentation of
+/// that day, which sells the card on demand by contract only, and its price of the MI350X on demand stands nowhere else.
+const NOT_COMPARED: [&str; 2] = ["b300", "mi350x"];
+
 pub fn compare() -> Vec<Option<Comparison>> {
     vec![days(), site()]
 }
@@ -16,13 +20,11 @@ pub fn compare() -> Vec<Option<Comparison>> {
 /// Dollars of one card and hour of a card by a tracker's name.
 fn usd(offers: &[PublishedOffer], gpu: &str, count: Option<u32>) -> Option<Decimal> {
     let label = match gpu {
-        "b300" => "NVIDIA B300",
         "h100" | "H100_SXM" | "H100_NVL" => "NVIDIA H100",
         "h200" | "H200" => "NVIDIA H200",
         "l40s" | "L40S" => "NVIDIA L40S",
         "mi300x" | "MI300X" => "AMD Instinct™ MI300X",
         "mi325x" => "AMD Instinct™ MI325X",
-        "mi350x" => "AMD Instinct™ MI350X",
         "rtx-6000-ada" => "NVIDIA RTX 6000 Ada Generation",
         _ => return None,
     };
@@ -34,11 +36,13 @@ fn usd(offers: &[PublishedOffer], gpu: &str, count: Option<u32>) -> Option<Decim
 }
 
 fn days() -> Option<Comparison> {
-    let what = "Dollars per card of the recording against a tracker's 28 days, July to August. The recording was typed from the last of them.";
+    let what = "Dollars per card of the recording against a tracker's 28 days, July to August. The recording was typed from the last of them. The B300 and MI350X are left out: the one price is of spot, and the other stands nowhere else.";
     let mut comparison = Comparison::with("digitalocean", trackers::DAILY, what)?;
     let offers = trackers::recorded("digitalocean");
     let ours = |reading: &trackers::Reading| usd(&offers, &reading.gpu, None);
-    trackers::hold(&mut comparison, &trackers::daily("digitalocean"), ours, |reading, ours| {
+    let mut readings = trackers::daily("digitalocean");
+    readings.retain(|reading| !NOT_COMPARED.contains(&reading.gpu.as_str()));
+    trackers::hold(&mut comparison, &readings, ours, |reading, ours| {
         assert!(reading.date.to_string().as_str() < RISE && ours.is_some(), "{reading:?} {ours:?}");
         "the price before the rise of 2026-08-01"
     });

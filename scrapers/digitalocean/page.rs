@@ -4,14 +4,15 @@
 //! - An old price stands struck out before the new one. Every other price is wrapped in the same `StyledStrikeThrough`, so the
 //!   name alone strikes nothing: where there are two prices, the one outside of it counts, and the offer is marked.
 //! - A reserved price is a floor, "as low as", to be asked of the sales team: it is no price.
-//! - The slug stands in the link for signing up; one of the links says `undefined`.
+//! - The slug stands in the link for signing up; one of the links says `undefined`. It has to say the same way of buying as the
+//!   words below the price.
 
 use std::collections::BTreeSet;
 
 use rust_decimal::Decimal;
 use scraper::ElementRef;
 
-use super::{Found, changed, gb, offer};
+use super::{Found, changed, gb, offer, slug};
 use crate::contract::{Machine, Page, Parsed, Place, PricePer, PricingModel, PublishedOffer, ScrapeError, SkipReason, Terms};
 use crate::money::{self, NumberFormat};
 use crate::spot::{self, Piece};
@@ -74,7 +75,17 @@ fn offers(card: ElementRef<'_>, price: ElementRef<'_>, name: &str, place: &Place
         return Err(unknown());
     }
     let amount = money::positive(money::printed(&text, NumberFormat::PointDecimal, &["$"])?, &text)?;
-    let slug = slug(card);
+    let name_of_size = linked_slug(card);
+    let plan = match &name_of_size {
+        None => None,
+        Some(name) => {
+            let said = slug::read(name)?.terms;
+            if said.pricing_model != model {
+                return Err(SkipReason::Contradiction(format!("`{name}` under the words of another way of buying")));
+            }
+            said.plan
+        }
+    };
     let one = |count: &u32| -> Row {
         let count = *count;
         // Sizes and link are of the one number that the card is about; where there are several, nothing says of which.
@@ -92,7 +103,7 @@ fn offers(card: ElementRef<'_>, price: ElementRef<'_>, name: &str, place: &Place
         let (boot, scratch) = (size("Boot Disk", &disk)?, size("Scratch Disk", &disk)?);
         let memory = size("GPU Memory", &[("GB", Decimal::ONE)])?;
         Ok(offer(Found {
-            slug: slug.clone().filter(|_| is_only),
+            slug: name_of_size.clone().filter(|_| is_only),
             label: label.to_owned(),
             count,
             memory_gb: memory.map(|total| (total / Decimal::from(count)).normalize()),
@@ -102,7 +113,7 @@ fn offers(card: ElementRef<'_>, price: ElementRef<'_>, name: &str, place: &Place
                 local_disk_gb: boot.map(|boot| gb(boot + scratch.unwrap_or_default())),
                 is_bare_metal: None,
             },
-            terms: Terms::of(model),
+            terms: Terms { plan: plan.clone(), ..Terms::of(model) },
             amount,
             text: text.clone(),
             per: PricePer::Gpu,
@@ -119,9 +130,18 @@ fn model(price: ElementRef<'_>) -> Result<PricingModel, SkipReason> {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["On-Demand Price"] => Ok(PricingModel::OnDemand),
         ["Spot Price"] => Ok(PricingModel::Spot),
-        ["Reserved Price"] => Err(SkipReason::PriceOnRequest { text: format!("{}, as low as", html::visible_text(price)) }),
+        [words] if is_reserved(words) => {
+            Err(SkipReason::PriceOnRequest { text: format!("{}, as low as", html::visible_text(price)) })
+        }
         _ => Err(SkipReason::UnknownWord { what: "kind of price", word: words.join(", ") }),
     }
+}
+
+/// Whether the words are of a reserved price: `Reserved Price`, or `12 Month Reserved Price*` with a number of months.
+fn is_reserved(words: &str) -> bool {
+    let bare = words.strip_suffix('*').unwrap_or(words);
+    let months = bare.strip_suffix(" Month Reserved Price");
+    bare == "Reserved Price" || months.is_some_and(|months| months.parse::<u32>().is_ok_and(|months| months > 0))
 }
 
 /// The price that counts, and whether another is struck out beside it.
@@ -175,7 +195,7 @@ fn label(name: &str) -> (&str, Option<u32>) {
 }
 
 /// The slug in the link for signing up.
-fn slug(card: ElementRef<'_>) -> Option<String> {
+fn linked_slug(card: ElementRef<'_>) -> Option<String> {
     let links: BTreeSet<_> = card
         .select(&html::selector("a[href]"))
         .filter_map(|link| link.attr("href"))

@@ -1,13 +1,12 @@
-//! The list of sizes, with a key: what a Droplet costs for an hour on demand. `vram` is of all cards together.
+//! The list of sizes, with a key: what a Droplet costs for an hour, on demand or as spot, which the size's name
+//! says. `vram` is of all cards together.
 
 use std::collections::BTreeSet;
 
 use rust_decimal::Decimal;
 
-use super::{Found, MANIFEST, changed, gb, offer};
-use crate::contract::{
-    Availability, Machine, Page, PageRequest, Parsed, PricePer, PricingModel, PublishedOffer, ScrapeError, SkipReason, Terms,
-};
+use super::{Found, MANIFEST, changed, gb, offer, slug};
+use crate::contract::{Availability, Machine, Page, PageRequest, Parsed, PricePer, PublishedOffer, ScrapeError, SkipReason};
 use crate::json::{self, Object, Value};
 use crate::money;
 
@@ -79,9 +78,9 @@ fn read_size(value: &Value<'_>, parsed: &mut Parsed) {
     }
 }
 
-fn price(size: &Object<'_>, slug: &str) -> Result<PublishedOffer, SkipReason> {
+fn price(size: &Object<'_>, name: &str) -> Result<PublishedOffer, SkipReason> {
     let Some(card) = size.optional("gpu_info") else {
-        return Err(if slug.starts_with("gpu-") {
+        return Err(if name.starts_with("gpu-") {
             SkipReason::FieldMissing { field: "gpu_info".to_owned() }
         } else {
             SkipReason::OutOfScope("not a GPU machine")
@@ -91,6 +90,10 @@ fn price(size: &Object<'_>, slug: &str) -> Result<PublishedOffer, SkipReason> {
     let count = card.field("count")?.whole()?;
     if count == 0 {
         return Err(SkipReason::OutOfScope("not a GPU machine"));
+    }
+    let slug::Slug { count: count_in_name, mut terms } = slug::read(name)?;
+    if count_in_name != count {
+        return Err(SkipReason::Contradiction(format!("`{name}` has {count} GPUs")));
     }
     let memory = card.field("vram")?.object()?;
     let memory_gb = (gib(&memory)? / Decimal::from(count)).normalize();
@@ -104,10 +107,9 @@ fn price(size: &Object<'_>, slug: &str) -> Result<PublishedOffer, SkipReason> {
     }
     let regions = size.field("regions")?.list()?;
     let is_there = size.field("available")?.truth()? && !regions.is_empty();
-    let mut terms = Terms::of(PricingModel::OnDemand);
     terms.availability = Some(if is_there { Availability::Available } else { Availability::SoldOut });
     Ok(offer(Found {
-        slug: Some(slug.to_owned()),
+        slug: Some(name.to_owned()),
         label: card.text("model")?.into_owned(),
         count,
         memory_gb: Some(memory_gb),

@@ -3,7 +3,8 @@
 //!
 //! - A list stands below the heading of its section, and its first row has the headers. A list of GPUs begins with `Hardware`.
 //! - The columns of `GPU Clusters` come and go: preemptible, on demand, and reservations for a number of days. Each is known by its
-//!   header. Nodes have eight GPUs. A reservation is paid in advance; its days are no whole months, so they are the offer's plan.
+//!   header. A node of `HGX` has eight GPUs; of a rack such as `NVL72` the list
+//!   does not say what can be rented. A reservation is paid in advance; its days are no whole months, so they are the offer's plan.
 //! - Dedicated inference is a machine with a model server on it: a plan of its own.
 //! - `/hr` stands in the cell or in the header; a number without it is no price of an hour.
 
@@ -30,8 +31,9 @@ static MANIFEST: LazyLock<Manifest> =
     LazyLock::new(|| Manifest::parse(include_str!("manifest.toml")).expect("the manifest beside this file reads"));
 
 const HARDWARE: &str = "Hardware";
-/// GPUs of a node of a cluster.
-const GPUS_OF_A_NODE: u32 = 8;
+/// How a label says that its nodes are machines of eight GPUs.
+const HGX: &str = "HGX";
+const GPUS_OF_HGX: u32 = 8;
 /// How a cell says that it is a price of an hour.
 const ENDINGS: [&str; 4] = ["/hr", "/ hr", "/hour", "/ hour"];
 
@@ -96,7 +98,8 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
 /// The lists of the page, each with the heading above it and its rows.
 fn lists(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
     let (mut heading, mut lists) = (String::new(), Vec::new());
-    for part in document.select(&html::selector("h1, h2, h3, h4, ul.pricing-list")).filter(|part| html::is_seen(*part)) {
+    let is_shown = |part: &ElementRef<'_>| html::is_seen(*part) && !is_in_hidden_twin(*part);
+    for part in document.select(&html::selector("h1, h2, h3, h4, ul.pricing-list")).filter(is_shown) {
         if part.value().name() == "ul" {
             lists.push((heading.clone(), part.select(&html::selector("li.pricing_content-row")).collect()));
         } else {
@@ -104,6 +107,12 @@ fn lists(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
         }
     }
     lists
+}
+
+/// Whether an element stands in a copy for another screen, which the page's class `hide` takes away.
+fn is_in_hidden_twin(element: ElementRef<'_>) -> bool {
+    let around = element.ancestors().filter_map(ElementRef::wrap);
+    std::iter::once(element).chain(around).any(|element| element.value().classes().any(|class| class == "hide"))
 }
 
 fn name(heading: &str) -> String {
@@ -129,7 +138,11 @@ fn read_clusters(page: &Page, grid: &Grid, parsed: &mut Parsed) -> Result<(), Sc
             ScrapeError::changed(page, "header of GPU clusters", expected, format!("`{header}`"))
         })?;
         for row in grid.rows() {
-            let read = offer(row, index, header, &terms, GPUS_OF_A_NODE);
+            let read = if row.label().split_whitespace().any(|word| word == HGX) {
+                offer(row, index, header, &terms, GPUS_OF_HGX)
+            } else {
+                offer(row, index, header, &terms, 1).map(|offer| offer.marked(MACHINE_NOT_STATED))
+            };
             parsed.take(row.label(), row.place(index), read);
         }
     }
@@ -168,10 +181,14 @@ fn terms(header: &str) -> Option<Terms> {
     }
     let words: Vec<_> = header.split_whitespace().collect();
     let at = words.iter().position(|word| word.trim_end_matches(',') == "days")?;
-    let (from, to) = words.get(at.checked_sub(1)?)?.split_once(['-', '–'])?;
-    let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
-    let plan = Some(format!("reserved_{from}_to_{to}_days"));
-    Some(Terms { plan, upfront: Some(Upfront::All), ..Terms::of(PricingModel::Reserved) })
+    let days = words.get(at.checked_sub(1)?)?;
+    let plan = if let Some(from) = days.strip_suffix('+') {
+        format!("reserved_{}_days_and_more", from.parse::<u32>().ok()?)
+    } else {
+        let (from, to) = days.split_once(['-', '–'])?;
+        format!("reserved_{}_to_{}_days", from.parse::<u32>().ok()?, to.parse::<u32>().ok()?)
+    };
+    Some(Terms { plan: Some(plan), upfront: Some(Upfront::All), ..Terms::of(PricingModel::Reserved) })
 }
 
 fn offer(row: Row<'_>, column: usize, header: &str, terms: &Terms, gpus: u32) -> Result<PublishedOffer, SkipReason> {
