@@ -78,7 +78,7 @@ fn state_what_is_available_in_any_row(offers: &mut [PublishedOffer]) {
     }
 }
 
-/// The card's name in offers: the canonical one where the manifest has the spelling.
+/// The card's name in offers: the canonical one where the manifest has the spelling, so that no order of rows decides it.
 fn name(label: &str) -> &str {
     MANIFEST.labels.get(label).map_or(label, String::as_str)
 }
@@ -125,7 +125,7 @@ fn page_offer(row: Row<'_>, memory: usize, price: usize) -> Result<PublishedOffe
     let memory_text = row.cell(memory)?;
     let memory_gb = number(memory_text.strip_suffix("GB").unwrap_or(memory_text), "VRAM")?;
     let found = PublishedPrice::dollars(&MANIFEST, row.cell(price)?, &ENDINGS)?;
-    let gpu = PublishedGpu::plain(row.label(), 1).of_memory(memory_gb);
+    let gpu = PublishedGpu::plain(name(row.label()), 1).of_memory(memory_gb);
     Ok(PublishedOffer::plain(gpu, Terms::of(PricingModel::OnDemand), found, row.place(price)).called(name(row.label())))
 }
 
@@ -176,7 +176,7 @@ fn answer_offer(
     let text = value.characters().trim_matches('"');
     let amount = money::positive(value.decimal()?, text)?;
     let availability = if row.field(free)?.whole()? > 0 { Availability::Available } else { Availability::SoldOut };
-    let gpu = PublishedGpu::plain(label, 1).of_memory(row.decimal("vram")?);
+    let gpu = PublishedGpu::plain(name(label), 1).of_memory(row.decimal("vram")?);
     let terms = Terms { availability: Some(availability), ..Terms::of(model) };
     let place: Place = row.place();
     let mut offer = PublishedOffer::plain(gpu, terms, PublishedPrice::plain(&MANIFEST, amount, text), place).called(name(label));
