@@ -39,7 +39,7 @@ static HARDWARE: LazyLock<Hardware> =
     LazyLock::new(|| Hardware::parse(include_str!("hardware.toml")).expect("the hardware table beside this file reads"));
 
 const LIST: &str = "addons";
-/// Tag of a machine that is announced, and flag of its offers: the price is published, and nothing is sold at it in all places yet.
+/// Tag of a machine that is announced, and flag of its offers: the price is published, and the machine may not be to be had yet.
 const COMING_SOON: &str = "coming_soon";
 
 impl Scraper for Ovhcloud {
