@@ -20,6 +20,10 @@ pub const MACHINE_NOT_STATED: &str = "machine_not_stated";
 /// Flag of an offer whose price is of the GPU alone: processors and memory beside it are billed apart.
 pub const GPU_PART_ONLY: &str = "gpu_part_only";
 
+/// Flag of an offer whose price leaves out processors that come with the machine or can be added to it: beyond a few they are
+/// billed apart, so that a machine may cost more than its GPUs.
+pub const PROCESSORS_BILLED_APART: &str = "processors_billed_apart";
+
 impl PublishedGpu {
     /// Whole cards of a label, and nothing else known.
     #[must_use]

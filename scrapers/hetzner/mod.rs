@@ -2,11 +2,13 @@
 //! by the hour and by the month, in euros before tax. Hetzner's cloud has no GPU; of the standard line of dedicated machines
 //! nobody has seen the feed's shape, so it is not read.
 //!
-//! - A card is a line of the description, `GPU - GeForce GTX 1080`, and nothing else names it. Its memory is not stated.
+//! - A card is a line of the description, `GPU - GeForce GTX 1080`, and nothing else names it. Its memory is not stated. A bare
+//!   line `GPU` says that there is one, as the mark among `specials` does, and names none.
 //! - `price` is of a month and caps the bill; `hourly_price` is paid until the cap. Both are published as what they are. A month
 //!   that is not some 600 to 750 hours of the hourly price is in another unit, and the machine is skipped.
 //! - Each row is one machine. Of machines that are alike in one place the cheapest is the offer; its number is no part of it.
-//! - A fee for setting up is not in the price; such an offer carries the flag `setup_fee`.
+//! - A fee for setting up is not in the price; such an offer carries the flag `setup_fee`. An address
+//!   that costs something on top is not in it either; then the flag is `ip_address_billed_apart`.
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,8 @@ static MANIFEST: LazyLock<Manifest> =
 
 const LIST: &str = "server";
 const GPU_LINE: &str = "GPU - ";
+/// What says that there is a card and does not name it.
+const GPU_MARK: &str = "GPU";
 /// Hours of the hourly price that the cap of a month may be. Seen: 624.
 const CAP_HOURS: std::ops::RangeInclusive<u32> = 600..=750;
 
@@ -103,9 +107,10 @@ fn read_row(value: &Value<'_>, parsed: &mut Parsed) {
 
 /// The machine by the hour and by the month.
 fn offers(row: &Object<'_>) -> Result<Vec<PublishedOffer>, SkipReason> {
-    let lines = lines_of_cards(texts(row, "description")?);
-    let repeated = lines_of_cards(texts(row, "information")?);
-    let is_marked = texts(row, "specials")?.iter().any(|mark| mark == "GPU");
+    let (description, information) = (texts(row, "description")?, texts(row, "information")?);
+    let specials = texts(row, "specials")?;
+    let is_marked = description.iter().chain(&information).chain(&specials).any(|mark| mark == GPU_MARK);
+    let (lines, repeated) = (lines_of_cards(description), lines_of_cards(information));
     if lines.is_empty() && repeated.is_empty() && !is_marked {
         return Err(SkipReason::OutOfScope("without a GPU"));
     }
@@ -121,6 +126,8 @@ fn offers(row: &Object<'_>) -> Result<Vec<PublishedOffer>, SkipReason> {
         .split_once('-')
         .ok_or_else(|| SkipReason::UnknownWord { what: "data centre", word: datacenter.clone().into_owned() })?;
     let setup_fee = row.optional_decimal("setup_price")?.unwrap_or_default();
+    let marks = [(!setup_fee.is_zero(), "setup_fee"), (is_ip_address_billed_apart(row)?, "ip_address_billed_apart")];
+    let flags: BTreeSet<_> = marks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, flag)| flag).collect();
     let (month, hour) = (row.field("price")?, row.optional("hourly_price"));
     let monthly = priced(&month)?;
     let hourly = hour.as_ref().map(priced).transpose()?;
@@ -168,7 +175,7 @@ fn offers(row: &Object<'_>) -> Result<Vec<PublishedOffer>, SkipReason> {
                 listings: None,
             },
             place: value.place(),
-            flags: if setup_fee.is_zero() { BTreeSet::new() } else { BTreeSet::from(["setup_fee"]) },
+            flags: flags.clone(),
         }
     };
     let mut offers = Vec::new();
@@ -186,6 +193,14 @@ fn priced(value: &Value<'_>) -> Result<Decimal, SkipReason> {
     money::positive(value.decimal()?, value.characters())
 }
 
+/// Whether an address costs something on top: anything in `ip_price` that is not a zero.
+fn is_ip_address_billed_apart(row: &Object<'_>) -> Result<bool, SkipReason> {
+    let Some(price) = row.optional("ip_price") else { return Ok(false) };
+    let Ok(amounts) = price.object() else { return Ok(!price.decimal()?.is_zero()) };
+    let amounts = [amounts.optional_decimal("Monthly")?, amounts.optional_decimal("Hourly")?];
+    Ok(amounts.iter().flatten().next().is_none() || amounts.iter().flatten().any(|amount| !amount.is_zero()))
+}
+
 /// The texts of a list; none where it is absent.
 fn texts(row: &Object<'_>, field: &str) -> Result<Vec<String>, SkipReason> {
     let Some(list) = row.optional(field) else { return Ok(Vec::new()) };
@@ -193,7 +208,8 @@ fn texts(row: &Object<'_>, field: &str) -> Result<Vec<String>, SkipReason> {
 }
 
 fn lines_of_cards(mut lines: Vec<String>) -> Vec<String> {
-    lines.retain(|line| line.starts_with("GPU"));
+    // A line of another form stays, so that the machine is skipped aloud.
+    lines.retain(|line| line.starts_with(GPU_MARK) && line != GPU_MARK);
     lines
 }
 

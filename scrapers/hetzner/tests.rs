@@ -71,3 +71,17 @@ fn the_number_of_cards_is_the_number_of_lines_or_what_a_line_says() {
         assert!(read(lines).is_err(), "{lines:?}");
     }
 }
+
+#[test]
+fn a_bare_line_marks_a_gpu_machine_and_is_no_card() {
+    let of = |case: &str| {
+        let recording = recordings::of("hetzner").into_iter().find(|recording| recording.case == case).expect("the recording");
+        Hetzner.parse(&recording.pages).expect("it parses")
+    };
+    let (beside, alone, apart) = (of("bare-line-beside-the-card"), of("bare-line-alone"), of("address-billed-apart"));
+    assert_eq!(beside.offers, recorded().offers);
+    assert!(alone.offers.len() == 6 && alone.skipped.len() == 1, "{alone:?}");
+    let marked = apart.offers.iter().filter(|offer| offer.flags.contains("ip_address_billed_apart"));
+    assert_eq!(marked.map(|offer| offer.price.text.as_str()).collect::<Vec<_>>(), ["0.2949", "184.0"]);
+    assert!(apart.unread_fields.is_empty(), "{apart:?}");
+}

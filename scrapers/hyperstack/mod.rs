@@ -3,6 +3,7 @@
 //!
 //! - The page has one card for each `h3`: on demand, reservations, spot, and machines without GPUs. Only the title tells them
 //!   apart, because the last has the headers of the first.
+//! - The card of spot prices may have two columns, the model and `Spot VM`; then it states no memory.
 //! - Reservations have a column `Starting from`: floors, and no prices.
 //! - A bare `H100` is a PCIe card, and so is one with NVLink.
 //! - Processors and memory are the most that one GPU can have; which machines there are is not said.
@@ -39,6 +40,7 @@ const WITHOUT_GPUS: &str = "On-Demand CPU Pricing";
 const MODEL: &str = "GPU Model";
 const MEMORY: &str = "VRAM (GB)";
 const PRICE: &str = "Pricing Per Hour";
+const SPOT_PRICE: &str = "Spot VM";
 const FLOOR: &str = "Starting from";
 
 impl Scraper for Hyperstack {
@@ -80,8 +82,11 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     for (title, rows) in cards(page, &document)? {
         let grid = Grid::of(page, &name(&title), &rows, "[class*=page-price_card_row_item_col]")?;
         match title.as_str() {
-            ON_DEMAND => read_card(&grid, PricingModel::OnDemand, parsed)?,
-            SPOT => read_card(&grid, PricingModel::Spot, parsed)?,
+            ON_DEMAND => {
+                let columns = Columns { memory: Some(grid.column(MEMORY)?), price: grid.column(PRICE)? };
+                read_card(&grid, columns, PricingModel::OnDemand, parsed)?;
+            }
+            SPOT => read_card(&grid, spot_columns(page, &grid)?, PricingModel::Spot, parsed)?,
             RESERVATION => {
                 grid.column(FLOOR)?;
                 grid.rows().for_each(|_| parsed.leave_out("a price from which reservations start"));
@@ -121,24 +126,47 @@ fn name(title: &str) -> String {
     format!("card `{title}`")
 }
 
-fn read_card(grid: &Grid, model: PricingModel, parsed: &mut Parsed) -> Result<(), ScrapeError> {
-    let (memory, price) = (grid.column(MEMORY)?, grid.column(PRICE)?);
+/// Where memory and price stand on a card.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    /// `None` on a card that does not state it.
+    memory: Option<usize>,
+    price: usize,
+}
+
+/// The columns of the card of spot prices, of which there are two layouts.
+fn spot_columns(page: &Page, grid: &Grid) -> Result<Columns, ScrapeError> {
+    let price = match (grid.optional(PRICE), grid.optional(SPOT_PRICE)) {
+        (Some(price), None) | (None, Some(price)) => price,
+        _ => {
+            let found = format!("`{}`", grid.headers().join("`, `"));
+            let expected = format!("`{PRICE}` or `{SPOT_PRICE}`, and not both");
+            return Err(ScrapeError::changed(page, format!("header of {}", name(SPOT)), expected, found));
+        }
+    };
+    // With more columns than model and price there is one of memory, perhaps under a new name.
+    let memory = if grid.headers().len() == 2 { None } else { Some(grid.column(MEMORY)?) };
+    Ok(Columns { memory, price })
+}
+
+fn read_card(grid: &Grid, columns: Columns, model: PricingModel, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     grid.column(MODEL)?;
     for row in grid.rows() {
-        parsed.take(row.label(), row.place(price), page_offer(row, memory, price, model));
+        parsed.take(row.label(), row.place(columns.price), page_offer(row, columns, model));
     }
     Ok(())
 }
 
-fn page_offer(row: Row<'_>, memory: usize, price: usize, model: PricingModel) -> Result<PublishedOffer, SkipReason> {
+fn page_offer(row: Row<'_>, columns: Columns, model: PricingModel) -> Result<PublishedOffer, SkipReason> {
     let label = row.label();
     if label.contains('/') {
         return Err(SkipReason::Contradiction(format!("one row for two cards, `{label}`")));
     }
-    let memory_gb = number(row.cell(memory)?, MEMORY)?;
-    let price = PublishedPrice::dollars(&MANIFEST, row.cell(price)?, &[]).map(|found| (found, row.place(price)))?;
-    let gpu = gpu(label).of_memory(memory_gb);
-    Ok(PublishedOffer::plain(gpu, Terms::of(model), price.0, price.1).called(label).marked(MACHINE_NOT_STATED))
+    let memory_gb = columns.memory.map(|memory| number(row.cell(memory)?, MEMORY)).transpose()?;
+    let price = PublishedPrice::dollars(&MANIFEST, row.cell(columns.price)?, &[])?;
+    let gpu = PublishedGpu { memory_gb, ..gpu(label) };
+    let place = row.place(columns.price);
+    Ok(PublishedOffer::plain(gpu, Terms::of(model), price, place).called(label).marked(MACHINE_NOT_STATED))
 }
 
 /// One card under its name on the page.

@@ -128,3 +128,32 @@ fn a_catalogue_agrees_card_by_card_where_prices_have_not_risen() {
     // The catalogue is of before the rise of the H100 in 2026, and has nothing dearer than we do.
     assert!(risen.iter().all(|(card, is_cheaper)| card.starts_with("H100-") && *is_cheaper), "{risen:?}");
 }
+
+#[test]
+fn spot_prices_in_two_columns_are_those_of_five_without_their_memory() {
+    let (five, two) = (recorded("2026-08-22"), recorded("spot-in-two-columns"));
+    let essence = |offer: &PublishedOffer| (offer.offer_label.clone(), offer.terms.pricing_model, offer.price.clone());
+    assert!(five.offers.iter().map(essence).eq(two.offers.iter().map(essence)));
+    for offer in &two.offers {
+        assert_eq!(offer.gpu.memory_gb.is_none(), offer.terms.pricing_model == PricingModel::Spot, "{offer:?}");
+    }
+}
+
+#[test]
+fn a_card_of_spot_prices_with_other_headers_is_refused() {
+    for (from, to) in [
+        ("Spot VM</span></div></div>", "Pricing</span></div></div>"),
+        (
+            "GPU Model</span></div><div class=\"page-price_card_row_item_col2\"><span>Spot VM",
+            "GPU Model</span></div><div class=\"page-price_card_row_item_col2\"><span>Memory</span></div><div class=\"page-price_card_row_item_col3\"><span>Spot VM",
+        ),
+    ] {
+        let cases = recordings::of("hyperstack");
+        let mut page =
+            cases.into_iter().find(|recording| recording.case == "spot-in-two-columns").expect("the recording").pages.remove(0);
+        let text = page.text().expect("it is text");
+        assert!(text.contains(from), "{from}");
+        page.body = text.replace(from, to).into_bytes();
+        assert!(Hyperstack.parse(&[page]).is_err(), "{to}");
+    }
+}

@@ -3,9 +3,11 @@
 //!
 //! - The page has tables; one of GPUs has the headers `GPU`, `VRAM` and a price of an hour. Cards repeat some of it and are not read.
 //! - The answer has a row for each card, region and kind of workload. Containers and virtual machines cost the same and become one
-//!   offer. Spot is for containers only, also where the row of a virtual machine names such a price.
+//!   offer, which is available if either is. Rows spell one card in several ways, so offers have the manifest's name of it.
+//!   Spot is for containers only, also where the row of a virtual machine names such a price.
 //! - Memory and the number of GPUs are texts in the answer, and the latter may be absent.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use rust_decimal::Decimal;
@@ -57,8 +59,28 @@ impl Scraper for Jarvislabs {
                 read_page(page, &mut parsed)?;
             }
         }
-        Ok(parsed.with_one_price_each(|offer| (offer.offer_label.clone(), offer.region.clone(), offer.terms.pricing_model)))
+        state_what_is_available_in_any_row(&mut parsed.offers);
+        Ok(parsed.with_one_price_each(key))
     }
+}
+
+/// What makes two rows the same offer.
+fn key(offer: &PublishedOffer) -> (Option<String>, Option<String>, PricingModel) {
+    (offer.offer_label.clone(), offer.region.clone(), offer.terms.pricing_model)
+}
+
+/// A card that is free as a container or as a virtual machine is to be had, whichever row stands first.
+fn state_what_is_available_in_any_row(offers: &mut [PublishedOffer]) {
+    let is_available = |offer: &&PublishedOffer| offer.terms.availability == Some(Availability::Available);
+    let available: HashSet<_> = offers.iter().filter(is_available).map(key).collect();
+    for offer in offers.iter_mut().filter(|offer| available.contains(&key(offer))) {
+        offer.terms.availability = Some(Availability::Available);
+    }
+}
+
+/// The card's name in offers: the canonical one where the manifest has the spelling, so that no order of rows decides it.
+fn name(label: &str) -> &str {
+    MANIFEST.labels.get(label).map_or(label, String::as_str)
 }
 
 fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
@@ -103,8 +125,8 @@ fn page_offer(row: Row<'_>, memory: usize, price: usize) -> Result<PublishedOffe
     let memory_text = row.cell(memory)?;
     let memory_gb = number(memory_text.strip_suffix("GB").unwrap_or(memory_text), "VRAM")?;
     let found = PublishedPrice::dollars(&MANIFEST, row.cell(price)?, &ENDINGS)?;
-    let gpu = PublishedGpu::plain(row.label(), 1).of_memory(memory_gb);
-    Ok(PublishedOffer::plain(gpu, Terms::of(PricingModel::OnDemand), found, row.place(price)).called(row.label()))
+    let gpu = PublishedGpu::plain(name(row.label()), 1).of_memory(memory_gb);
+    Ok(PublishedOffer::plain(gpu, Terms::of(PricingModel::OnDemand), found, row.place(price)).called(name(row.label())))
 }
 
 fn read_answer(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
@@ -154,10 +176,10 @@ fn answer_offer(
     let text = value.characters().trim_matches('"');
     let amount = money::positive(value.decimal()?, text)?;
     let availability = if row.field(free)?.whole()? > 0 { Availability::Available } else { Availability::SoldOut };
-    let gpu = PublishedGpu::plain(label, 1).of_memory(row.decimal("vram")?);
+    let gpu = PublishedGpu::plain(name(label), 1).of_memory(row.decimal("vram")?);
     let terms = Terms { availability: Some(availability), ..Terms::of(model) };
     let place: Place = row.place();
-    let mut offer = PublishedOffer::plain(gpu, terms, PublishedPrice::plain(&MANIFEST, amount, text), place).called(label);
+    let mut offer = PublishedOffer::plain(gpu, terms, PublishedPrice::plain(&MANIFEST, amount, text), place).called(name(label));
     offer.region = Some(row.text("region")?.into_owned());
     offer.machine.vcpus = row.optional_decimal("cpus_per_gpu")?.filter(|cpus| *cpus > Decimal::ZERO);
     Ok(offer)

@@ -35,7 +35,7 @@ fn a_stored_answer_gives_each_card_once_in_a_region_and_spot_of_containers_only(
             "L4 india-noida-01 on_demand 0.44",
             "L4 india-noida-01 spot 0.29",
             "A100-80GB india-noida-01 on_demand 1.49",
-            "RTX-PRO6000 india-chennai-01 on_demand 1.89",
+            "RTX PRO 6000 india-chennai-01 on_demand 1.89",
             "RTX PRO 6000 india-noida-01 on_demand 1.89",
             "H100 europe-01 on_demand 2.99",
         ]
@@ -43,6 +43,18 @@ fn a_stored_answer_gives_each_card_once_in_a_region_and_spot_of_containers_only(
     assert_eq!(parsed.out_of_scope["repeated price"], 1, "the virtual machine of the L4");
     assert_eq!(parsed.out_of_scope["spot of a virtual machine, which is for containers only"], 3);
     assert!(parsed.skipped.is_empty() && parsed.unread_fields.is_empty(), "{parsed:?}");
+}
+
+#[test]
+fn two_spellings_of_a_card_in_one_region_are_one_offer_that_is_available_if_either_is() {
+    let recordings = recordings::of("jarvislabs");
+    let recording = recordings.iter().find(|recording| recording.case == "server-meta-two-spellings").expect("the recording");
+    let offers = Jarvislabs.parse(&recording.pages).expect("it parses").offers;
+    let of_the_card = |offer: &&PublishedOffer| offer.region.as_deref() == Some("india-chennai-01");
+    let line = |offer: &PublishedOffer| (offer.offer_label.clone(), offer.terms.pricing_model, offer.terms.availability);
+    let lines: Vec<_> = offers.iter().filter(of_the_card).map(line).collect();
+    let read = |model| (Some("RTX PRO 6000".to_owned()), model, Some(Availability::Available));
+    assert_eq!(lines, [read(PricingModel::OnDemand), read(PricingModel::Spot)]);
 }
 
 #[test]

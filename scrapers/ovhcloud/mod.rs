@@ -1,12 +1,13 @@
 //! OVHcloud's order catalogue of the Public Cloud, <https://api.ovh.com/1.0/order/catalog/public/cloud?ovhSubsidiary=FR>: what a
-//! machine costs by the hour and by the month, before tax. The subsidiary sets the currency, so each list is a scope.
+//! machine costs by the hour and by the month, before tax. The subsidiary sets the currency and the host, so each list is a scope.
 //!
 //! - A price is a whole number of hundred-millionths: 275000000 is 2.75. The rounded price printed beside it is held against it.
 //! - A machine stands in several rows, told apart by the end of `planCode`: by the hour, by the month, in regions of three zones
 //!   (`3AZ`) and in local zones (`LZ.…`), where prices differ. Names of machines may hold dots themselves.
 //! - The price of a month is another way to buy, and is never taken for 730 hours on demand.
 //! - The list names no regions; an offer without one holds in all that are neither `3AZ` nor `LZ`.
-//! - Machines that are no longer sold stay in the list without the tag `active`.
+//! - Machines that are no longer sold stay in the list without the tag `active`. Those that are announced and have a price carry the
+//!   flag `coming_soon`.
 //! - Cards are not named on every row, so `hardware.toml` does it; a row that names them and disagrees is skipped.
 
 mod price;
@@ -38,6 +39,8 @@ static HARDWARE: LazyLock<Hardware> =
     LazyLock::new(|| Hardware::parse(include_str!("hardware.toml")).expect("the hardware table beside this file reads"));
 
 const LIST: &str = "addons";
+/// Tag of a machine that is announced, and flag of its offers: the price is published, and the machine may not be to be had yet.
+const COMING_SOON: &str = "coming_soon";
 
 impl Scraper for Ovhcloud {
     fn manifest(&self) -> &'static Manifest {
@@ -129,7 +132,8 @@ fn offer(list: List<'_>, row: &Object<'_>, code: &str, parsed: &mut Parsed) -> R
     for tag in tags {
         words.push(tag.text()?.into_owned());
     }
-    if !words.iter().any(|word| word == "active") {
+    let is_coming = words.iter().any(|word| word == COMING_SOON);
+    if !is_coming && !words.iter().any(|word| word == "active") {
         return Err(SkipReason::OutOfScope("no longer sold"));
     }
     let (Some(technical), Some(commercial)) = (technical, commercial) else {
@@ -149,7 +153,8 @@ fn offer(list: List<'_>, row: &Object<'_>, code: &str, parsed: &mut Parsed) -> R
     if plan.model == PricingModel::Subscription {
         terms.commitment_months = Some(1);
     }
-    let flags = if gpu.label.is_none() { BTreeSet::from([UNKNOWN_HARDWARE]) } else { BTreeSet::new() };
+    let marks = [(gpu.label.is_none(), UNKNOWN_HARDWARE), (is_coming, COMING_SOON)];
+    let flags: BTreeSet<_> = marks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, flag)| flag).collect();
     let offer = PublishedOffer {
         site: None,
         sku: Some(code.to_owned()),

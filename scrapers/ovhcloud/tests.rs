@@ -106,3 +106,22 @@ fn a_month_is_never_an_hour_on_demand() {
         }
     }
 }
+
+#[test]
+fn each_list_is_asked_for_at_its_own_host_and_is_its_own_scope() {
+    let pages = MANIFEST.start(false);
+    let asked: Vec<_> = pages.iter().map(|page| (page.name.as_str(), page.scope.as_str(), page.url.as_str())).collect();
+    let path = "/1.0/order/catalog/public/cloud?ovhSubsidiary=";
+    let urls = [format!("https://api.ovh.com{path}FR"), format!("https://ca.api.ovh.com{path}WE")];
+    assert_eq!(asked, [("catalog-FR", "FR", urls[0].as_str()), ("catalog-WE", "WE", urls[1].as_str())]);
+}
+
+#[test]
+fn an_announced_machine_that_has_a_price_is_an_offer_that_says_so() {
+    let recording =
+        recordings::of("ovhcloud").into_iter().find(|recording| recording.case == "coming-soon").expect("the recording");
+    let offers = Ovhcloud.parse(&recording.pages).expect("it parses").offers;
+    let announced: Vec<_> =
+        offers.iter().filter(|offer| offer.flags.contains(COMING_SOON)).map(|offer| offer.sku.as_deref()).collect();
+    assert_eq!(announced, [Some("a100-180.consumption"), Some("a100-180.monthly.postpaid")]);
+}

@@ -2,6 +2,8 @@
 //!
 //! - A card says `H100 PCIe VRAM 80 GB vCPUs 4 GPU/hr (*) $3.19`; class names say nothing, so a card is the innermost element that
 //!   has these words. The star is of the unit and leads to a footnote on what is included.
+//! - Four processors are included, and some machines have at least eight: an offer carries the flag `processors_billed_apart` unless
+//!   its card says `vCPUs 4 included`.
 //! - The same GPU is sold in two modes at very different prices, `prototyping` and `production`, named by a heading. The mode is
 //!   part of the offer; where the page names none, the offer says so.
 //! - The page holds the prices again for search engines (JSON-LD), without the mode and sometimes older. They are never taken: a
@@ -19,7 +21,7 @@ use crate::contract::{
 };
 use crate::manifest::Manifest;
 use crate::money;
-use crate::plain::number;
+use crate::plain::{PROCESSORS_BILLED_APART, number};
 use crate::spot::{self, Piece};
 use crate::{cut, html};
 
@@ -102,7 +104,7 @@ fn offer(text: &str, mode: Option<&str>, data: &BTreeMap<String, Decimal>, place
     let (label, rest) = text.split_once(MEMORY).ok_or_else(|| SkipReason::FieldMissing { field: "VRAM".to_owned() })?;
     let memory = rest.split_once(" GB").ok_or_else(|| SkipReason::unreadable("VRAM", "a size in GB", rest))?.0;
     let memory_gb = number(memory, "VRAM")?;
-    let printed = rest.split_once(UNIT).ok_or_else(|| SkipReason::FieldMissing { field: UNIT.to_owned() })?.1;
+    let (machine, printed) = rest.split_once(UNIT).ok_or_else(|| SkipReason::FieldMissing { field: UNIT.to_owned() })?;
     let price = PublishedPrice::dollars(&MANIFEST, printed.trim().trim_start_matches("(*)"), &[])?;
     let terms = Terms {
         plan: mode.map(str::to_owned),
@@ -113,10 +115,31 @@ fn offer(text: &str, mode: Option<&str>, data: &BTreeMap<String, Decimal>, place
     let differs = data.get(label).is_some_and(|amount| *amount != price.amount);
     let mut offer = PublishedOffer::plain(PublishedGpu::plain(label, 1).of_memory(memory_gb), terms, price, place).called(label);
     offer.region = Some(REGION.to_owned());
+    let processors = processors(machine);
+    offer.machine.vcpus = processors.count;
+    if !processors.are_included {
+        offer = offer.marked(PROCESSORS_BILLED_APART);
+    }
     if mode.is_none() {
         offer = offer.marked(MODE_NOT_STATED);
     }
     Ok(if differs { offer.marked(DATA_DIFFERS) } else { offer })
+}
+
+/// What a card says of processors.
+struct Processors {
+    /// How many one GPU comes with; `None` where the card says it in other words or not at all.
+    count: Option<Decimal>,
+    /// Whether the card says that the price holds them.
+    are_included: bool,
+}
+
+/// Reads `80 GB vCPUs 4`, the part of a card between memory and price.
+fn processors(machine: &str) -> Processors {
+    let said = machine.split_once("vCPUs ").map_or("", |(_, said)| said).trim();
+    let bare = said.strip_suffix("(included)").or_else(|| said.strip_suffix("included"));
+    let count = number(bare.unwrap_or(said).trim(), "vCPUs").ok().filter(|count| *count > Decimal::ZERO);
+    Processors { count, are_included: bare.is_some() && count.is_some() }
 }
 
 /// Prices of the data for search engines, by the name of the card. What cannot be read is not there: nothing is published of it.

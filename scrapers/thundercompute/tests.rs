@@ -49,3 +49,24 @@ fn a_page_whose_data_is_in_another_currency_is_refused() {
     let error = Thundercompute.parse(&[page]).map(|_| ()).expect_err("the dollars may be Canadian");
     assert!(error.to_string().contains("`USD`, found `CAD`"), "{error}");
 }
+
+#[test]
+fn a_card_that_does_not_say_that_its_processors_are_included_says_that_they_are_billed_apart() {
+    let of_a100 = |case: &str| {
+        let parsed = recorded(case);
+        let a100 = parsed.offers.into_iter().find(|offer| offer.offer_label.as_deref() == Some("A100 80GB")).expect("the card");
+        (a100.price.text, a100.machine.vcpus, a100.flags.contains(PROCESSORS_BILLED_APART))
+    };
+    let read = |vcpus: u32, is_marked: bool| ("$1.09".to_owned(), Some(Decimal::from(vcpus)), is_marked);
+    assert_eq!(of_a100("2026-08-22"), read(4, true));
+    assert_eq!(of_a100("eight-processors"), read(8, true));
+    assert_eq!(of_a100("processors-included"), read(4, false));
+}
+
+#[test]
+fn processors_in_other_words_are_no_number_and_are_not_taken_for_included() {
+    for said in ["80 GB", "80 GB vCPUs 4–18", "80 GB vCPUs up to 18", "80 GB vCPUs not included", "80 GB vCPUs 0"] {
+        let read = processors(said);
+        assert!(read.count.is_none() && !read.are_included, "{said}");
+    }
+}
