@@ -43,6 +43,13 @@ mod verda;
 mod volcengine;
 mod vultr;
 
+#[cfg(test)]
+mod oracles;
+#[cfg(test)]
+mod readings;
+#[cfg(test)]
+mod trackers;
+
 use std::collections::BTreeMap;
 
 use contract::{Page, Parsed, PublishedOffer, SCOPE_ALL, SCOPE_INDEX, ScrapeError, Scraper, SkipReason, Skipped};

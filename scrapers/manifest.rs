@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use serde::Deserialize;
 
-use crate::contract::{Method, PageRequest, PricePer, PriceUnit, SCOPE_ALL, Site, SourceKind};
+use crate::contract::{Method, PageRequest, PricePer, PriceUnit, PricingModel, SCOPE_ALL, Site, SourceKind};
 
 /// The facts about a source.
 #[derive(Debug, Clone, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Manifest {
     pub scraper_version: u32,
     /// Whether reading is allowed.
     pub terms: TermsOfUse,
-    /// When the terms were read; absent while unchecked.
+    /// When the terms were read; absent while unchecked, and always there when they restrict reading.
     pub terms_checked_on: Option<NaiveDate>,
     /// What the terms say, in a sentence.
     pub terms_note: String,
@@ -88,6 +88,8 @@ pub struct Published {
     pub unit: Option<PriceUnit>,
     /// The thing an amount pays for.
     pub per: PricePer,
+    /// The ways to buy whose prices are read.
+    pub pricing_models: Vec<PricingModel>,
     /// Whether tax is in the amounts; absent if not stated.
     pub tax_included: Option<bool>,
     /// Shortest billed time in seconds; absent if not stated.
@@ -191,7 +193,8 @@ impl Manifest {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// When the text is not TOML, has an unknown key, or a page with scopes does not say where they go.
+    /// When the text is not TOML, has an unknown key, a page with scopes does not say where they go, or terms restrict reading
+    /// and nobody says when they were read.
     pub fn parse(text: &str) -> Result<Self, String> {
         let manifest: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for page in &manifest.pages {
@@ -202,6 +205,9 @@ impl Manifest {
         }
         if manifest.fetch.key_env.is_some() != manifest.fetch.key_in.is_some() {
             return Err("`key_env` and `key_in` go together".to_owned());
+        }
+        if manifest.terms == TermsOfUse::Restricted && manifest.terms_checked_on.is_none() {
+            return Err("`terms = \"restricted\"` goes with the day of `terms_checked_on`".to_owned());
         }
         Ok(manifest)
     }

@@ -4,46 +4,16 @@
 //! counted, and what does not is counted by the reason why it differs. The sum is `tests/oracles/README.md`, which is
 //! compared with what the comparisons find, or written when `GPULEDGER_BLESS=1` is in the environment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-#[path = "alibaba/oracles.rs"]
-mod alibaba;
-#[path = "aws/oracles.rs"]
-mod aws;
-#[path = "azure/oracles.rs"]
-mod azure;
-#[path = "digitalocean/oracles.rs"]
-mod digitalocean;
-#[path = "gcp/oracles.rs"]
-mod gcp;
-#[path = "hotaisle/oracles.rs"]
-mod hotaisle;
-#[path = "hyperstack/oracles.rs"]
-mod hyperstack;
-#[path = "jarvislabs/oracles.rs"]
-mod jarvislabs;
-#[path = "modal/oracles.rs"]
-mod modal;
-#[path = "nebius/oracles.rs"]
-mod nebius;
-#[path = "oci/oracles.rs"]
-mod oci;
-#[path = "ovhcloud/oracles.rs"]
-mod ovhcloud;
-mod readings;
-#[path = "scaleway/oracles.rs"]
-mod scaleway;
-#[path = "seeweb/oracles.rs"]
-mod seeweb;
-#[path = "thundercompute/oracles.rs"]
-mod thundercompute;
-#[path = "together/oracles.rs"]
-mod together;
-mod trackers;
-#[path = "verda/oracles.rs"]
-mod verda;
+use crate::ALL;
+
+/// The comparisons of one provider, found wherever its folder hands them in with `inventory::submit!`.
+pub struct Oracle(pub fn() -> Vec<Option<Comparison>>);
+
+inventory::collect!(Oracle);
 
 /// The comparison with one source.
 #[derive(Debug, Default)]
@@ -51,7 +21,7 @@ pub struct Comparison {
     /// Provider. `aws`
     provider: &'static str,
     /// Folder or file of the source below the shared folder. `data/history/aws-capacity-blocks`
-    source: &'static str,
+    pub source: &'static str,
     /// What was compared with what, in a sentence.
     what: &'static str,
     /// Values that are equal.
@@ -86,27 +56,11 @@ pub fn shared(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared").join(path)
 }
 
+/// All comparisons whose sources are here, in the order of the providers; of one provider in the order it names them.
 fn comparisons() -> Vec<Comparison> {
-    let all = [
-        alibaba::compare(),
-        aws::compare(),
-        azure::compare(),
-        digitalocean::compare(),
-        gcp::compare(),
-        hotaisle::compare(),
-        hyperstack::compare(),
-        jarvislabs::compare(),
-        modal::compare(),
-        nebius::compare(),
-        oci::compare(),
-        ovhcloud::compare(),
-        scaleway::compare(),
-        seeweb::compare(),
-        thundercompute::compare(),
-        together::compare(),
-        verda::compare(),
-    ];
-    all.into_iter().flatten().flatten().collect()
+    let mut all: Vec<_> = inventory::iter::<Oracle>().flat_map(|oracle| (oracle.0)()).flatten().collect();
+    all.sort_by_key(|comparison| comparison.provider);
+    all
 }
 
 #[test]
@@ -131,10 +85,14 @@ fn every_source_agrees_or_its_differences_have_reasons() {
 fn render(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
         "# Held against other people's readings\n\n\
-         Written by `cargo test -p gpuledger-scrapers --test oracles`, from sources that nobody of this project wrote. They are\n\
-         not part of it; without them the test says `skipped`. A price counts once for each source. Of Tencent Cloud, Huawei Cloud,\n\
-         Volcengine, CloudRift and Hetzner nobody's reading was at hand.\n",
+         Written by `cargo test -p gpuledger-scrapers oracles`, from sources that nobody of this project wrote. They are\n\
+         not part of it; without them the test says `skipped`. A price counts once for each source.\n",
     );
+    let compared: BTreeSet<_> = comparisons.iter().map(|comparison| comparison.provider).collect();
+    let of_prices = ALL.iter().map(|scraper| scraper.manifest()).filter(|manifest| manifest.published.is_some());
+    let names = of_prices.filter(|manifest| !compared.contains(manifest.provider.as_str()));
+    let names: Vec<_> = names.map(|manifest| manifest.name.as_str()).collect();
+    let _ = writeln!(text, "\nNobody's reading was at hand of: {}.", names.join(", "));
     for comparison in comparisons {
         let differ: usize = comparison.differ.values().map(|(count, _)| count).sum();
         let compared = comparison.agree + differ;

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use gpuledger_scrapers::contract::{PricingModel, PublishedOffer};
-use gpuledger_scrapers::{find, recordings};
+use crate::contract::{PricingModel, PublishedOffer};
+use crate::{find, recordings};
 use rust_decimal::Decimal;
 
-use super::Comparison;
-use super::trackers::{DAYS, OBSERVATIONS};
+use crate::oracles::Comparison;
+use crate::trackers::{DAYS, OBSERVATIONS};
 
 /// Six weeks of one tracker, a file a day.
 pub const RENTALS: &str = "data/history/gpurentalprices";

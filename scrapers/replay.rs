@@ -2,7 +2,7 @@
 //!
 //! Expectations change only by a person who has read the difference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -53,6 +53,23 @@ fn every_manifest_is_about_its_folder_and_the_registry_is_sorted() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(&manifest.provider);
         assert!(folder.join("manifest.toml").is_file(), "{}", manifest.provider);
         assert!(!manifest.start(false).is_empty(), "{} starts with no page", manifest.provider);
+    }
+}
+
+#[test]
+fn the_ways_to_buy_in_a_manifest_are_those_of_its_recordings() {
+    for scraper in ALL {
+        let manifest = scraper.manifest();
+        let Some(published) = &manifest.published else { continue };
+        let read: BTreeSet<_> = recordings::of(&manifest.provider)
+            .into_iter()
+            .flat_map(|recording| read(*scraper, recording.pages))
+            .filter_map(|(_, parsed)| parsed.ok())
+            .flat_map(|parsed| parsed.offers)
+            .map(|offer| offer.terms.pricing_model)
+            .collect();
+        let read: Vec<_> = read.into_iter().collect();
+        assert_eq!(published.pricing_models, read, "{}", manifest.provider);
     }
 }
 

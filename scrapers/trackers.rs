@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
+use crate::contract::{PricePer, PriceUnit, PublishedOffer};
+use crate::{find, money, read, recordings};
 use chrono::NaiveDate;
-use gpuledger_scrapers::contract::{PricePer, PriceUnit, PublishedOffer};
-use gpuledger_scrapers::{find, money, read, recordings};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::{Comparison, shared};
+use crate::oracles::{Comparison, shared};
 
 /// Folder of a tracker's daily files, one price a GPU and hour in US dollars.
 pub const DAILY: &str = "data/history/gpurentalprices";
@@ -142,7 +142,8 @@ pub fn hold(
     }
 }
 
-fn inflated(path: &std::path::Path) -> String {
+/// The text of a gzip file.
+pub fn inflated(path: &std::path::Path) -> String {
     let bytes = std::fs::read(path).expect("the file is beside the checkout");
     let mut text = String::new();
     flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).expect("the file inflates");

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gpuledger_scrapers::contract::{SCOPE_ALL, Scraper};
-use gpuledger_scrapers::manifest::TermsOfUse;
 
 use crate::archive::Archive;
+use crate::catalogue::only_when_accepted;
 use crate::cli::Collect;
 use crate::fetch::{Client, Key, Turns, fetch_provider};
 use crate::gather::{Delivery, Failure, Input};
@@ -84,11 +84,10 @@ pub async fn deliver(
 #[must_use]
 pub fn why_not(scraper: &dyn Scraper, accepted: &[String]) -> Option<String> {
     let manifest = scraper.manifest();
-    if manifest.terms == TermsOfUse::Restricted && !accepted.contains(&manifest.provider) {
-        return Some(format!(
-            "its terms restrict reading by machine: {}; name it in --accept-terms to read it",
-            manifest.terms_note
-        ));
+    if !accepted.contains(&manifest.provider)
+        && let Some(reason) = only_when_accepted(manifest)
+    {
+        return Some(reason);
     }
     let name = manifest.fetch.key_env.as_ref().filter(|_| !manifest.fetch.key_optional)?;
     // A key that is there and cannot be sent is told when the pages are asked for: that is a failure.

@@ -49,6 +49,8 @@ pub mod backfill;
 /// Is the dataset whole, and can tonight run?
 pub mod doctor;
 
+/// The sources, what they say about being read, and how their last night went.
+pub mod catalogue;
 /// Two snapshots → what changed.
 pub mod diff;
 /// A row back to its bytes.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use chrono::Utc;
-use gpuledger_scrapers::{ALL, recordings};
+use gpuledger_scrapers::recordings;
 use polars::prelude::*;
 
 use crate::backfill::{self, BackfillError};
@@ -24,7 +24,7 @@ use crate::run::{self, Night};
 use crate::schedule::next;
 use crate::snapshot::read::{self, Snapshot};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
-use crate::{doctor, explain, findings, machines, parse, prune, recorder, replay};
+use crate::{catalogue, doctor, explain, findings, machines, parse, prune, recorder, replay};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Snapshots(args) => snapshots(&args).await,
         Verb::Offers(args) => offers(&args).await,
         Verb::Diff(args) => difference(&args).await,
-        Verb::Providers(args) => providers(&args).await,
+        Verb::Providers(args) => catalogue::providers(&args).await,
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Findings(args) => findings::findings(&args).await,
@@ -362,56 +362,4 @@ fn diff_text(diff: &diff::Diff, a: &Snapshot, b: &Snapshot) -> Result<String, Fa
         text.push_str(&print::rows(&rates, &RATES, Format::Table)?);
     }
     Ok(text)
-}
-
-async fn providers(args: &Listing) -> Result<Said, Failed> {
-    let output = args.dataset.output.as_path();
-    let snapshots = read::snapshots(output).await?;
-    let coverage = read::coverage(output, &snapshots).await?;
-    let manifests: Vec<_> = ALL.iter().map(|scraper| scraper.manifest()).collect();
-    let mut columns = Columns::new(manifests.len());
-    columns.texts("provider", manifests.iter().map(|manifest| Some(manifest.provider.as_str())));
-    columns.texts("name", manifests.iter().map(|manifest| Some(manifest.name.as_str())));
-    columns.texts("source", manifests.iter().map(|manifest| Some(manifest.source.as_str())));
-    columns.texts(
-        "currency",
-        manifests.iter().map(|manifest| {
-            let code = manifest.published.as_ref()?.currency_code.as_str();
-            Some(if code == "row" { "by row" } else { code })
-        }),
-    );
-    columns.texts("key", manifests.iter().map(|manifest| manifest.fetch.key_env.as_deref()));
-    columns.texts("terms", manifests.iter().map(|manifest| Some(manifest.terms.word())));
-    columns.dates("terms_checked_on", manifests.iter().map(|manifest| manifest.terms_checked_on));
-    columns.texts("terms_note", manifests.iter().map(|manifest| Some(manifest.terms_note.as_str())));
-    columns.texts("homepage", manifests.iter().map(|manifest| Some(manifest.homepage.as_str())));
-    let last: PolarsResult<Vec<_>> = manifests.iter().map(|manifest| last_status(&coverage, &manifest.provider)).collect();
-    let last = last?;
-    columns.texts("last_snapshot", last.iter().map(|last| last.as_ref().map(|(id, _)| id.as_str())));
-    columns.texts("last_status", last.iter().map(|last| last.as_ref().map(|(_, status)| status.as_str())));
-    const HEADINGS: [Heading; 7] = [
-        heading("provider", "provider"),
-        heading("source", "source"),
-        heading("currency", "currency"),
-        heading("key", "key"),
-        heading("terms", "terms"),
-        heading("last_snapshot", "last snapshot"),
-        heading("last_status", "status"),
-    ];
-    Ok(good(print::rows(&columns.finish()?, &HEADINGS, args.printing.format)?))
-}
-
-/// The newest snapshot a provider was tried in, and how it went.
-fn last_status(coverage: &DataFrame, provider: &str) -> PolarsResult<Option<(String, String)>> {
-    let of_provider = coverage.clone().lazy().filter(col("provider").eq(lit(provider)));
-    let newest = of_provider.clone().select([col("snapshot_id").max()]).collect()?;
-    let Cell::Text(id) = Cell::at(&newest, "snapshot_id", 0)? else { return Ok(None) };
-    let rows = of_provider.filter(col("snapshot_id").eq(lit(id.as_str()))).collect()?;
-    let complete = rows.column("status")?.str()?.iter().filter(|status| *status == Some("complete")).count();
-    let status = match (complete, rows.height()) {
-        (complete, all) if complete == all => "complete",
-        (0, _) => "failed or skipped",
-        _ => "partial",
-    };
-    Ok(Some((id, status.to_owned())))
 }

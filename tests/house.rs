@@ -62,7 +62,9 @@ fn every_column_has_a_unit_a_meaning_and_an_example() {
 
 #[test]
 fn the_readme_lists_the_providers_of_the_manifests_and_ten_rows_of_the_recorded_night() {
-    let mut table = String::from("| provider | what is read | currency | key | terms | recording |\n|---|---|---|---|---|---|\n");
+    let mut table = String::from(
+        "| provider | name | what is read | key | terms | pricing models | currency | recording |\n|---|---|---|---|---|---|---|---|\n",
+    );
     for scraper in ALL {
         let manifest = scraper.manifest();
         let currency = match manifest.published.as_ref().map_or("–", |published| published.currency_code.as_str()) {
@@ -74,14 +76,20 @@ fn the_readme_lists_the_providers_of_the_manifests_and_ten_rows_of_the_recorded_
             (Some(name), true) => format!("`{name}`, if there is one"),
             (Some(name), false) => format!("`{name}`"),
         };
+        let terms = match manifest.terms_checked_on {
+            Some(date) => format!("{}, read {date}", manifest.terms.word()),
+            None => manifest.terms.word().to_owned(),
+        };
+        let models = manifest.published.as_ref().map_or(&[][..], |published| &published.pricing_models);
+        let models = if models.is_empty() { "–".to_owned() } else { join(models) };
         let recording = gpuledger_scrapers::recordings::newest(&manifest.provider).expect("every provider has a recording");
         let mut origin = format!("{:?}", recording.receipt.origin).to_lowercase();
         if recording.receipt.has_made_up_prices {
             origin += ", some prices made up";
         }
-        let name = format!("[{}]({})", manifest.provider, manifest.homepage);
-        let (source, terms, case) = (&manifest.source, manifest.terms.word(), recording.case);
-        table += &format!("| {name} | {source} | {currency} | {key} | {terms} | {origin}, {case} |\n");
+        let name = format!("`{}` | [{}]({})", manifest.provider, manifest.name, manifest.homepage);
+        let (source, case) = (&manifest.source, recording.case);
+        table += &format!("| {name} | {source} | {key} | {terms} | {models} | {currency} | {origin}, {case} |\n");
     }
     hold_in_readme("providers", &table);
 
@@ -175,4 +183,9 @@ fn no_source_file_is_longer_than_500_lines() {
         let lines = fs::read_to_string(file).expect("the file can be read").lines().count();
         assert!(lines <= 500, "{} has {lines} lines", file.display());
     }
+}
+
+/// Words, one after another.
+fn join(words: &[impl ToString]) -> String {
+    words.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -21,6 +21,8 @@ mod builds;
 mod list;
 mod machines;
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 use std::sync::LazyLock;

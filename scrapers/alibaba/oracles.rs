@@ -4,16 +4,18 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
-use gpuledger_scrapers::contract::{GpuShare, Page, PriceUnit, PricingModel, PublishedOffer, SCOPE_ALL};
+use crate::contract::{GpuShare, Page, PriceUnit, PricingModel, PublishedOffer, SCOPE_ALL};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::{Comparison, shared};
+use crate::oracles::{Comparison, Oracle, shared};
 
 const SERVERS: &str = "data/catalogs/sparecores_gpu_servers_2026-01-31.json.gz";
 const EXCERPT: &str = "samples/alibaba/instancePrice_excerpt_2018-10-08.json";
 
-pub fn compare() -> Vec<Option<Comparison>> {
+inventory::submit!(Oracle(compare));
+
+fn compare() -> Vec<Option<Comparison>> {
     vec![hardware(), prices()]
 }
 
@@ -27,7 +29,7 @@ fn read(body: String, observed_at: &str) -> Vec<PublishedOffer> {
         sha256: String::new(),
         body: body.into_bytes(),
     };
-    let scraper = gpuledger_scrapers::find("alibaba").expect("the scraper is registered");
+    let scraper = crate::find("alibaba").expect("the scraper is registered");
     scraper.parse(&[page]).expect("a file of the documented shape reads").offers
 }
 

@@ -24,6 +24,8 @@ mod blocks;
 mod indexes;
 mod lines;
 mod machines;
+#[cfg(test)]
+mod oracles;
 mod places;
 mod plans;
 mod prices;

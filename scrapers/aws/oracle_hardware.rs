@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use gpuledger_scrapers::contract::PublishedOffer;
+use crate::contract::PublishedOffer;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::super::Comparison;
 use super::{aws, decimal, document, page};
+use crate::oracles::Comparison;
 
 /// The hardware table as offers show it: a spot feed of these machines.
 pub fn of(types: &[&str]) -> BTreeMap<String, PublishedOffer> {

@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
 use std::process::Command;
 
-use gpuledger_scrapers::contract::{Os, Page, Parsed, PricingModel, PublishedOffer, SCOPE_ALL, Scraper, Tenancy, Upfront};
-use gpuledger_scrapers::{find, money, read, recordings};
+use crate::contract::{Os, Page, Parsed, PricingModel, PublishedOffer, SCOPE_ALL, Scraper, Tenancy, Upfront};
+use crate::{find, money, read, recordings};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::{Comparison, shared};
+use crate::oracles::{Comparison, Oracle, shared};
 
 #[path = "oracle_hardware.rs"]
 mod hardware;
 
-pub fn compare() -> Vec<Option<Comparison>> {
+inventory::submit!(Oracle(compare));
+
+fn compare() -> Vec<Option<Comparison>> {
     vec![
         hardware::instance_types(),
         hardware::neuron_types(),

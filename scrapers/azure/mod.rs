@@ -21,6 +21,8 @@
 //! - A plain `?armRegionName=` is no filter: the whole list comes back.
 
 mod names;
+#[cfg(test)]
+mod oracles;
 mod pages;
 mod rows;
 #[cfg(test)]

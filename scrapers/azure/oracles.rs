@@ -8,15 +8,15 @@ use std::fs::File;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
+use crate::contract::{Os, Page, Parsed, PricingModel, PublishedOffer};
+use crate::{find, recordings};
 use flate2::read::GzDecoder;
-use gpuledger_scrapers::contract::{Os, Page, Parsed, PricingModel, PublishedOffer};
-use gpuledger_scrapers::{find, recordings};
 use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Comparison, shared};
+use crate::oracles::{Comparison, Oracle, shared};
 
 const CATALOGUE: &str = "data/catalogs/azure_ondemand_all_skus_2026-06-18.csv.gz";
 const HISTORY: &str = "data/history/azure-ondemand-karpenter";
@@ -36,8 +36,10 @@ const NEWEST: &str = "2026-06-18";
 /// Prices by region and machine.
 type Prices = BTreeMap<(String, String), Decimal>;
 
+inventory::submit!(Oracle(compare));
+
 /// Every comparison with a source about Azure.
-pub fn compare() -> Vec<Option<Comparison>> {
+fn compare() -> Vec<Option<Comparison>> {
     vec![catalogue(), history(), typed(), sample(), servers()]
 }
 
@@ -112,7 +114,7 @@ fn typed() -> Option<Comparison> {
         "The on-demand Linux prices of our newest dated recording, which was typed from other sources.",
     )?;
     let pages = recordings::newest("azure").map(|recording| recording.pages).unwrap_or_default();
-    let scopes = gpuledger_scrapers::read(scraper(), pages);
+    let scopes = crate::read(scraper(), pages);
     let ours = on_demand(scopes.into_values().filter_map(Result::ok).flat_map(|parsed| parsed.offers), Os::Linux);
     let theirs: Prices = rows(CATALOGUE).into_iter().map(|row| ((row[2].to_owned(), plain(&row[3])), decimal(&row[4]))).collect();
     for (key, price) in &ours {
@@ -218,7 +220,7 @@ fn why(what: &str, name: &str, ours: Decimal, theirs: Decimal) -> &'static str {
     }
 }
 
-fn scraper() -> &'static dyn gpuledger_scrapers::contract::Scraper {
+fn scraper() -> &'static dyn crate::contract::Scraper {
     find("azure").expect("azure is a provider")
 }
 

@@ -8,6 +8,8 @@
 //! - The list prices a size the same in every region; where it can be had says only whether it can be had.
 //! - Paperspace is a brand of its own and is not here.
 
+#[cfg(test)]
+mod oracles;
 mod page;
 mod sizes;
 mod slug;

@@ -1,10 +1,11 @@
 //! DigitalOcean held against two trackers.
 
-use gpuledger_scrapers::contract::{Page, PublishedOffer};
-use gpuledger_scrapers::{find, read};
+use crate::contract::{Page, PublishedOffer};
+use crate::{find, read};
 use rust_decimal::Decimal;
 
-use super::{Comparison, shared, trackers};
+use crate::oracles::{Comparison, Oracle, shared};
+use crate::trackers;
 
 /// From this day on the prices that the recording has.
 const RISE: &str = "2026-08-02";
@@ -13,7 +14,9 @@ const RISE: &str = "2026-08-02";
 /// that day, which sells the card on demand by contract only, and its price of the MI350X on demand stands nowhere else.
 const NOT_COMPARED: [&str; 2] = ["b300", "mi350x"];
 
-pub fn compare() -> Vec<Option<Comparison>> {
+inventory::submit!(Oracle(compare));
+
+fn compare() -> Vec<Option<Comparison>> {
     vec![days(), site()]
 }
 

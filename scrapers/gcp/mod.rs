@@ -27,6 +27,8 @@ mod catalog;
 mod compose;
 mod cut;
 mod machines;
+#[cfg(test)]
+mod oracles;
 mod page;
 mod region;
 mod skus;

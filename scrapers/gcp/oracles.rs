@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
+use crate::contract::{Page, PricingModel, PublishedOffer, SCOPE_ALL};
 use flate2::read::GzDecoder;
-use gpuledger_scrapers::contract::{Page, PricingModel, PublishedOffer, SCOPE_ALL};
 use rust_decimal::Decimal;
 
-use super::{Comparison, shared};
+use crate::oracles::{Comparison, Oracle, shared};
 
 const CATALOG: &str = "data/catalogs/gcp_gcosts_pricing_2026-07-30.yml.gz";
 const HISTORY: &str = "data/history/gcp-gcosts";
@@ -24,7 +24,9 @@ const SHARE_OF_A_CARD: &str = "that source takes a share of the whole card's rat
 /// Machine prices by region and machine.
 type Prices = BTreeMap<(String, String), BTreeMap<&'static str, Decimal>>;
 
-pub fn compare() -> Vec<Option<Comparison>> {
+inventory::submit!(Oracle(compare));
+
+fn compare() -> Vec<Option<Comparison>> {
     vec![catalog(), history(), karpenter(), sku_prices(), capture(), hardware()]
 }
 
@@ -37,7 +39,7 @@ fn offers(skus: &[String], day: &str) -> Vec<PublishedOffer> {
         sha256: String::new(),
         body: format!(r#"{{"skus": [{}], "nextPageToken": ""}}"#, skus.join(",")).into_bytes(),
     };
-    gpuledger_scrapers::find("gcp").expect("gcp is registered").parse(&[page]).expect("the list reads").offers
+    crate::find("gcp").expect("gcp is registered").parse(&[page]).expect("the list reads").offers
 }
 
 fn sku(number: usize, description: &str, group: &str, usage: &str, region: &str, amount: Decimal) -> String {
@@ -402,7 +404,7 @@ fn capture() -> Option<Comparison> {
         // The token of the capture was blanked, so it stands as the last page.
         body: fs::read(shared(CAPTURE)).expect("the file reads"),
     };
-    let offers = gpuledger_scrapers::find("gcp").expect("gcp is registered").parse(&[page]).expect("the capture reads").offers;
+    let offers = crate::find("gcp").expect("gcp is registered").parse(&[page]).expect("the capture reads").offers;
     let text = unpacked(&shared(HISTORY).join("gcp_gpu_machine_prices.csv.gz"));
     let day = text.lines().skip(1).map(|line| &line[..10]).filter(|day| *day <= "2023-03-24").max().expect("a day before");
     let of_day: Vec<Vec<&str>> =
@@ -440,7 +442,7 @@ fn hardware() -> Option<Comparison> {
         ours.insert(offer.instance_type.clone().unwrap_or_default(), offer);
     }
     // No price is made for these, so their hardware is that of the table, which has no disks.
-    let known = gpuledger_scrapers::find("gcp").expect("gcp is registered").machines();
+    let known = crate::find("gcp").expect("gcp is registered").machines();
     let servers: Vec<serde_json::Value> = serde_json::from_str(&unpacked(&shared(HARDWARE))).expect("the file reads");
     for server in servers.iter().filter(|server| server["vendor_id"] == "gcp") {
         let name = server["api_reference"].as_str().expect("a name");

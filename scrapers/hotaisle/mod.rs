@@ -18,6 +18,8 @@ use crate::spot::{self, Piece};
 use crate::{cut, html, json};
 
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 /// The source.

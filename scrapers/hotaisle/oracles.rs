@@ -1,12 +1,14 @@
 //! Hot Aisle's price held against a tracker.
 
-use gpuledger_scrapers::contract::PricingModel::OnDemand;
+use crate::contract::PricingModel::OnDemand;
 
-use super::Comparison;
-use super::readings::{RENTALS, hold, ours, recorded, rentals};
+use crate::oracles::{Comparison, Oracle};
+use crate::readings::{RENTALS, hold, ours, recorded, rentals};
+
+inventory::submit!(Oracle(compare));
 
 /// Every comparison with a source about Hot Aisle.
-pub fn compare() -> Vec<Option<Comparison>> {
+fn compare() -> Vec<Option<Comparison>> {
     let what = "Prices of four weeks, against the virtual machines of our typed recording of 2026-08-22. The other tracker ends in \
                 May, with the $1.99 that older customers keep.";
     let Some(mut comparison) = Comparison::with("hotaisle", RENTALS, what) else { return Vec::new() };

@@ -23,6 +23,8 @@ use crate::manifest::Manifest;
 use crate::plain::{MACHINE_NOT_STATED, number};
 use crate::spot::{self, Piece, Spot};
 
+#[cfg(test)]
+mod oracles;
 mod pricebook;
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,14 @@
 //! Hyperstack's prices held against two trackers.
 
-use gpuledger_scrapers::contract::PricingModel::{OnDemand, Spot};
+use crate::contract::PricingModel::{OnDemand, Spot};
 
-use super::Comparison;
-use super::readings::{DEPLOYMENTS, RENTALS, deployments, hold, ours, recorded, rentals};
+use crate::oracles::{Comparison, Oracle};
+use crate::readings::{DEPLOYMENTS, RENTALS, deployments, hold, ours, recorded, rentals};
+
+inventory::submit!(Oracle(compare));
 
 /// Every comparison with a source about Hyperstack.
-pub fn compare() -> Vec<Option<Comparison>> {
+fn compare() -> Vec<Option<Comparison>> {
     vec![tracker(), deploying()]
 }
 

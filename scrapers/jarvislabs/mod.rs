@@ -26,6 +26,8 @@ use crate::plain::number;
 use crate::spot::{self, Piece};
 
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 /// The source.

@@ -1,12 +1,14 @@
 //! JarvisLabs' prices held against a tracker.
 
-use gpuledger_scrapers::contract::PricingModel::OnDemand;
+use crate::contract::PricingModel::OnDemand;
 
-use super::Comparison;
-use super::readings::{RENTALS, hold, ours, recorded, rentals};
+use crate::oracles::{Comparison, Oracle};
+use crate::readings::{RENTALS, hold, ours, recorded, rentals};
+
+inventory::submit!(Oracle(compare));
 
 /// Every comparison with a source about JarvisLabs.
-pub fn compare() -> Vec<Option<Comparison>> {
+fn compare() -> Vec<Option<Comparison>> {
     let what = "Prices on demand of six weeks, against our typed recording of 2026-08-22.";
     let Some(mut comparison) = Comparison::with("jarvislabs", RENTALS, what) else { return Vec::new() };
     let offers = recorded("jarvislabs", "2026-08-22");

@@ -28,6 +28,8 @@ use crate::spot::Piece;
 use crate::{cut, hardware, html};
 
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 /// The source.

@@ -1,13 +1,15 @@
 //! Modal's prices held against a tracker.
 
-use gpuledger_scrapers::contract::PricingModel::OnDemand;
+use crate::contract::PricingModel::OnDemand;
 use rust_decimal::Decimal;
 
-use super::Comparison;
-use super::readings::{RENTALS, hold, ours, recorded, rentals};
+use crate::oracles::{Comparison, Oracle};
+use crate::readings::{RENTALS, hold, ours, recorded, rentals};
+
+inventory::submit!(Oracle(compare));
 
 /// Every comparison with a source about Modal.
-pub fn compare() -> Vec<Option<Comparison>> {
+fn compare() -> Vec<Option<Comparison>> {
     let what = "Prices of an hour of six weeks, against 3,600 times those of a second in our typed recording of 2026-08-22.";
     let Some(mut comparison) = Comparison::with("modal", RENTALS, what) else { return Vec::new() };
     let offers = recorded("modal", "2026-08-22");

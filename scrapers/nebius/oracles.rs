@@ -1,18 +1,20 @@
 //! Nebius' prices held against two trackers and a list kept by hand.
 
-use gpuledger_scrapers::contract::PricingModel::{OnDemand, Spot};
+use crate::contract::PricingModel::{OnDemand, Spot};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::readings::{DEPLOYMENTS, RENTALS, deployments, hold, ours, recorded, rentals};
-use super::{Comparison, shared};
+use crate::oracles::{Comparison, Oracle, shared};
+use crate::readings::{DEPLOYMENTS, RENTALS, deployments, hold, ours, recorded, rentals};
 
 const BY_HAND: &str = "samples/nebius/mixxor_component_prices_2026-05-20.json";
 const RISEN: &str = "the prices rose at the end of May 2026, and ours are of July";
 const PARTS: &str = "L40S is sold in parts, and this is the part without processors and memory";
 
+inventory::submit!(Oracle(compare));
+
 /// Every comparison with a source about Nebius.
-pub fn compare() -> Vec<Option<Comparison>> {
+fn compare() -> Vec<Option<Comparison>> {
     vec![tracker(), deploying(), by_hand()]
 }
 

@@ -22,6 +22,8 @@
 //! - Other currencies are lists of their own. Only dollars are asked for.
 //! - Names are decorated, `BM.GPU.GB200.4 (NVL72)`. Hidden and retired shapes are in the list.
 
+#[cfg(test)]
+mod oracles;
 mod products;
 mod shapes;
 #[cfg(test)]

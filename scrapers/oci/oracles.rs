@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 
+use crate::contract::{Page, PublishedOffer};
+use crate::{find, recordings};
 use flate2::read::GzDecoder;
-use gpuledger_scrapers::contract::{Page, PublishedOffer};
-use gpuledger_scrapers::{find, recordings};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::{Comparison, shared};
+use crate::oracles::{Comparison, Oracle, shared};
 
 const LIST: &str = "samples/oci/products_gpu_usd_2026-08-22.json";
 const OLD_LIST: &str = "data/samples/oci/oci_products_usd_full.json.gz";
@@ -19,8 +19,10 @@ const DEPLOYING: &str = "data/history/getdeploying-multi";
 const RUPEES: &str = "data/history/inr-dashboard/prices_20260822T205401Z.json.gz";
 const BY_HAND: &str = "data/history/fsdl-cloud-gpus/cloud-gpus_2025-03-07.csv.gz";
 
+inventory::submit!(Oracle(compare));
+
 /// Every comparison with a source about Oracle's cloud.
-pub fn compare() -> Vec<Option<Comparison>> {
+fn compare() -> Vec<Option<Comparison>> {
     vec![list(), old_list(), india(), deploying(), rupees(), by_hand()]
 }
 

@@ -10,6 +10,8 @@
 //!   flag `coming_soon`.
 //! - Cards are not named on every row, so `hardware.toml` does it; a row that names them and disagrees is skipped.
 
+#[cfg(test)]
+mod oracles;
 mod price;
 #[cfg(test)]
 mod tests;

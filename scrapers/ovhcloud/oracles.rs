@@ -2,13 +2,16 @@
 
 use std::io::Read as _;
 
-use gpuledger_scrapers::contract::{PricingModel, PublishedOffer};
-use gpuledger_scrapers::{find, money};
+use crate::contract::{PricingModel, PublishedOffer};
+use crate::{find, money};
 use rust_decimal::Decimal;
 
-use super::{Comparison, shared, trackers};
+use crate::oracles::{Comparison, Oracle, shared};
+use crate::trackers;
 
-pub fn compare() -> Vec<Option<Comparison>> {
+inventory::submit!(Oracle(compare));
+
+fn compare() -> Vec<Option<Comparison>> {
     vec![days(), site(), euros(), machines()]
 }
 

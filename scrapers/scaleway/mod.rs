@@ -11,6 +11,8 @@
 //! - `total_count` is of the whole catalogue, so pages that hold fewer rows are refused.
 
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;

@@ -1,11 +1,14 @@
 //! Scaleway held against a tracker, and against another project's run of the same catalogue.
 
-use gpuledger_scrapers::contract::PublishedOffer;
+use crate::contract::PublishedOffer;
 use rust_decimal::Decimal;
 
-use super::{Comparison, shared, trackers};
+use crate::oracles::{Comparison, Oracle, shared};
+use crate::trackers;
 
-pub fn compare() -> Vec<Option<Comparison>> {
+inventory::submit!(Oracle(compare));
+
+fn compare() -> Vec<Option<Comparison>> {
     vec![days(), euros()]
 }
 

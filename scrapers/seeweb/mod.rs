@@ -8,6 +8,8 @@
 //! - The list prices a plan the same in every place; where it can be had says only whether it can be had.
 //! - The page does not say whether memory and disk are of one card or of all, so they are left open.
 
+#[cfg(test)]
+mod oracles;
 mod page;
 mod plans;
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! Seeweb held against another project's catalogue of its plans.
 
-use gpuledger_scrapers::money;
+use crate::money;
 use rust_decimal::Decimal;
 
-use super::{Comparison, shared, trackers};
+use crate::oracles::{Comparison, Oracle, shared};
+use crate::trackers;
 
-pub fn compare() -> Vec<Option<Comparison>> {
+inventory::submit!(Oracle(compare));
+
+fn compare() -> Vec<Option<Comparison>> {
     vec![plans()]
 }
 
@@ -23,7 +26,7 @@ fn plans() -> Option<Comparison> {
             "A100" => "A100 80GB",
             other => other,
         };
-        let is_it = |offer: &&gpuledger_scrapers::contract::PublishedOffer| {
+        let is_it = |offer: &&crate::contract::PublishedOffer| {
             offer.gpu.label.as_deref() == Some(card) && offer.gpu.count == Some(count.into())
         };
         let ours = offers.iter().find(is_it).and_then(trackers::per_gpu_hour).map(|eur| eur * Decimal::from(count));

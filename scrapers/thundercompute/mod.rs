@@ -26,6 +26,8 @@ use crate::spot::{self, Piece};
 use crate::{cut, html};
 
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 /// The source.

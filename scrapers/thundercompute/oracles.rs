@@ -1,16 +1,18 @@
 //! Thunder Compute's prices held against two trackers and a list of plans.
 
-use gpuledger_scrapers::contract::PricingModel::OnDemand;
-use gpuledger_scrapers::contract::PublishedOffer;
+use crate::contract::PricingModel::OnDemand;
+use crate::contract::PublishedOffer;
 use rust_decimal::Decimal;
 
-use super::readings::{DEPLOYMENTS, RENTALS, deployments, hold, ours, recorded, rentals};
-use super::{Comparison, shared};
+use crate::oracles::{Comparison, Oracle, shared};
+use crate::readings::{DEPLOYMENTS, RENTALS, deployments, hold, ours, recorded, rentals};
 
 const PLANS: &str = "samples/thundercompute/plans_pricing.yml";
 
+inventory::submit!(Oracle(compare));
+
 /// Every comparison with a source about Thunder Compute.
-pub fn compare() -> Vec<Option<Comparison>> {
+fn compare() -> Vec<Option<Comparison>> {
     vec![tracker(), deploying(), plans()]
 }
 

@@ -22,6 +22,8 @@ use crate::plain::MACHINE_NOT_STATED;
 use crate::spot::Piece;
 
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 /// The source.

@@ -10,6 +10,8 @@
 //! - Disks are rented apart. The oldest types alone have one that is included.
 
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use gpuledger_scrapers::contract::{PricingModel, PublishedOffer};
-use gpuledger_scrapers::money;
+use crate::contract::{PricingModel, PublishedOffer};
+use crate::money;
 use rust_decimal::Decimal;
 
-use super::{Comparison, shared, trackers};
+use crate::oracles::{Comparison, Oracle, shared};
+use crate::trackers;
 
 const SPRING: &str = "2026-03-06";
 const SUMMER: &str = "2026-08-22";
 
-pub fn compare() -> Vec<Option<Comparison>> {
+inventory::submit!(Oracle(compare));
+
+fn compare() -> Vec<Option<Comparison>> {
     vec![days(), site(), catalogue_of_spring(), catalogue_before()]
 }
 

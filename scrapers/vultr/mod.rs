@@ -12,6 +12,8 @@
 mod cards;
 
 #[cfg(test)]
+mod oracles;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;

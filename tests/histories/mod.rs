@@ -215,7 +215,7 @@ pub fn manifest(provider: &str) -> &'static Manifest {
         let text = format!(
             "provider = '{provider}'\nname = '{provider}'\nsource = 'a history'\nhomepage = 'https://history.example'\n\
              site = 'global'\nsource_kind = '{}'\nscraper_version = 1\nterms = 'open'\nterms_note = 'kept by others'\npage = []\n\
-             [published]\ncurrency_code = 'row'\nper = 'instance'\n",
+             [published]\ncurrency_code = 'row'\nper = 'instance'\npricing_models = []\n",
             // A market's prices are those of many sellers.
             if provider.contains("vast") { "aggregator" } else { "vendor_page" }
         );
