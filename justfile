@@ -10,14 +10,14 @@ check:
     cargo test --workspace
 
 # Every recording against its expectation
-replay *provider:
-    cargo test -p gpuledger-scrapers --test replay {{provider}}
+replay:
+    cargo test -p gpuledger-scrapers --test replay
 
 # Copy the template of a scraper
 new-scraper name:
     cp -r scrapers/_template scrapers/{{name}}
     sed -i 's/template/{{name}}/g' scrapers/{{name}}/manifest.toml
-    rm -f scrapers/{{name}}/fixtures/README.md
+    sed -i 's/Template/\u{{name}}/g' scrapers/{{name}}/mod.rs scrapers/{{name}}/tests.rs
     @echo "now add 'mod {{name}};' and its entry of ALL to scrapers/lib.rs, in order"
 
 # Fetch a provider and store a dated recording beside its parser

@@ -47,6 +47,10 @@ mod vultr;
 mod oracles;
 #[cfg(test)]
 mod readings;
+/// What a new folder starts from; it is here so that it always compiles.
+#[cfg(test)]
+#[path = "_template/mod.rs"]
+mod template;
 #[cfg(test)]
 mod trackers;
 

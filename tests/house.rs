@@ -118,6 +118,21 @@ fn every_folder_of_the_collection_is_registered() {
 }
 
 #[test]
+fn what_the_guide_quotes_from_a_file_stands_in_that_file() {
+    let guide = fs::read_to_string(root().join("CONTRIBUTING.md")).expect("there is a guide");
+    let mut quotes = 0;
+    for block in guide.split("```").skip(1).step_by(2) {
+        let (head, quoted) = block.split_once('\n').expect("a block has a head");
+        if let Some((_, path)) = head.split_once(' ') {
+            let file = fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+            assert!(file.contains(quoted), "{path} no longer says\n{quoted}");
+            quotes += 1;
+        }
+    }
+    assert!(quotes > 9, "the guide quotes {quotes} times");
+}
+
+#[test]
 fn the_template_has_a_manifest_that_reads() {
     let text = fs::read_to_string(root().join("scrapers/_template/manifest.toml")).expect("there is a template");
     gpuledger_scrapers::manifest::Manifest::parse(&text).expect("the template's manifest reads");

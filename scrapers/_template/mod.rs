@@ -1,17 +1,20 @@
-//! https://example.com/api/prices: what it publishes, and its dated quirks.
+//! <https://example.com/api/prices>: what it publishes, and its dated quirks.
 
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use rust_decimal::Decimal;
+
 use crate::contract::{
-    GpuShare, Machine, Page, Parsed, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError,
-    Scraper, SkipReason, Terms,
+    Machine, Page, Parsed, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Terms,
 };
 use crate::json::{self, Object};
 use crate::manifest::Manifest;
 use crate::{hardware, money};
 
-/// The provider's list of machines.
+#[cfg(test)]
+mod tests;
+
+/// The source.
 pub struct Template;
 
 static MANIFEST: LazyLock<Manifest> =
@@ -45,37 +48,20 @@ impl Scraper for Template {
 }
 
 fn offer(row: &Object<'_>) -> Result<PublishedOffer, SkipReason> {
-    let count = row.text("gpu_count")?;
-    let price = row.field("price")?;
+    let (count, price) = (row.text("gpu_count")?, row.field("price")?);
+    let believed = hardware::count(&count);
+    let gpu = PublishedGpu {
+        label: Some(row.text("gpu")?.into_owned()),
+        count: Some(believed.ok_or_else(|| SkipReason::UnknownWord { what: "GPU count", word: count.into_owned() })?),
+        memory_gb: row.optional_decimal("gpu_memory_gb")?,
+        ..PublishedGpu::unknown()
+    };
+    let amount: Decimal = money::positive(price.decimal()?, price.characters())?;
+    let price = PublishedPrice::plain(&MANIFEST, amount, price.characters());
     Ok(PublishedOffer {
-        site: None,
-        sku: None,
         instance_type: Some(row.text("name")?.into_owned()),
-        offer_label: None,
         region: row.optional_text("region")?.map(Into::into),
-        zone: None,
-        gpu: PublishedGpu {
-            label: Some(row.text("gpu")?.into_owned()),
-            count: Some(hardware::count(&count).ok_or_else(|| SkipReason::UnknownWord { what: "GPU count", word: count.into_owned() })?),
-            share: GpuShare::Whole,
-            memory_gb: row.optional_decimal("gpu_memory_gb")?,
-            form_factor: None,
-            interconnect: None,
-            fabric_gbit_per_s: None,
-        },
         machine: Machine { vcpus: row.optional_decimal("vcpus")?, ..Machine::default() },
-        terms: Terms::of(PricingModel::OnDemand),
-        price: PublishedPrice {
-            amount: money::positive(price.decimal()?, price.characters())?,
-            upfront_amount: None,
-            currency_code: money::currency_code(&MANIFEST.published().currency_code)?,
-            unit: PriceUnit::Hour,
-            per: PricePer::Instance,
-            text: price.characters().to_owned(),
-            tax_included: MANIFEST.published().tax_included,
-            listings: None,
-        },
-        place: row.place(),
-        flags: BTreeSet::new(),
+        ..PublishedOffer::plain(gpu, Terms::of(PricingModel::OnDemand), price, row.place())
     })
 }
