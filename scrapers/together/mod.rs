@@ -1,7 +1,8 @@
 //! Together AI's price page, <https://www.together.ai/pricing>: prices of one GPU for an hour, in US dollars before tax. Prices of
 //! tokens stand in lists of the same look and are another product.
 //!
-//! - A list stands below the heading of its section, and its first row has the headers. A list of GPUs begins with `Hardware`.
+//! - A list or table stands below the heading of its section, and its first row has the headers. One of GPUs begins with
+//!   `Hardware`.
 //! - The columns of `GPU Clusters` come and go: preemptible, on demand, and reservations for a number of days. Each is known by its
 //!   header. A node of `HGX` has eight GPUs; of a rack such as `NVL72` the list
 //!   does not say what can be rented. A reservation is paid in advance; its days are no whole months, so they are the offer's plan.
@@ -33,6 +34,8 @@ static MANIFEST: LazyLock<Manifest> =
     LazyLock::new(|| Manifest::parse(include_str!("manifest.toml")).expect("the manifest beside this file reads"));
 
 const HARDWARE: &str = "Hardware";
+/// A cell of a list, and of a table.
+const CELL: &str = ".pricing_content-cell, th, td";
 /// How a label says that its nodes are machines of eight GPUs.
 const HGX: &str = "HGX";
 const GPUS_OF_HGX: u32 = 8;
@@ -76,8 +79,16 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
         if rows.is_empty() && section == Section::Other {
             continue;
         }
-        let grid = Grid::of(page, &name(&heading), &rows, ".pricing_content-cell")?;
-        let is_hardware = grid.headers().first().is_some_and(|header| header == HARDWARE);
+        let grid = Grid::of(page, &name(&heading), &rows, CELL);
+        let is_hardware = rows.first().is_some_and(|row| begins_with_hardware(*row));
+        let grid = match grid {
+            // Of what else there is nobody needs to know the columns.
+            Err(_) if section == Section::Other && !is_hardware => {
+                rows.iter().for_each(|_| parsed.leave_out("not a price of GPUs"));
+                continue;
+            }
+            grid => grid?,
+        };
         match section {
             Section::Clusters => {
                 has_clusters = true;
@@ -101,14 +112,18 @@ fn read_page(page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
 fn lists(document: &Html) -> Vec<(String, Vec<ElementRef<'_>>)> {
     let (mut heading, mut lists) = (String::new(), Vec::new());
     let is_shown = |part: &ElementRef<'_>| html::is_seen(*part) && !is_in_hidden_twin(*part);
-    for part in document.select(&html::selector("h1, h2, h3, h4, ul.pricing-list")).filter(is_shown) {
-        if part.value().name() == "ul" {
-            lists.push((heading.clone(), part.select(&html::selector("li.pricing_content-row")).collect()));
-        } else {
-            heading = html::visible_text(part);
+    for part in document.select(&html::selector("h1, h2, h3, h4, ul.pricing-list, table")).filter(is_shown) {
+        match part.value().name() {
+            "ul" => lists.push((heading.clone(), part.select(&html::selector("li.pricing_content-row")).collect())),
+            "table" => lists.push((heading.clone(), part.select(&html::selector("tr")).collect())),
+            _ => heading = html::visible_text(part),
         }
     }
     lists
+}
+
+fn begins_with_hardware(row: ElementRef<'_>) -> bool {
+    row.select(&html::selector(CELL)).next().is_some_and(|cell| html::visible_text(cell) == HARDWARE)
 }
 
 /// Whether an element stands in a copy for another screen, which the page's class `hide` takes away.
