@@ -81,7 +81,7 @@ pub struct Said {
 }
 
 impl Said {
-    fn of(output: &Output) -> Self {
+    pub fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self { exit: output.status.code(), data: text(&output.stdout), talk: text(&output.stderr) }
     }
