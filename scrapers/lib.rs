@@ -21,6 +21,7 @@ mod alibaba;
 mod aws;
 mod azure;
 mod cloudrift;
+mod crusoe;
 mod digitalocean;
 mod ecb;
 mod gcp;
@@ -55,6 +56,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &aws::Aws,
     &azure::Azure,
     &cloudrift::Cloudrift,
+    &crusoe::Crusoe,
     &digitalocean::Digitalocean,
     &ecb::Ecb,
     &gcp::Gcp,

@@ -14,6 +14,8 @@ mod alibaba;
 mod aws;
 #[path = "azure/oracles.rs"]
 mod azure;
+#[path = "crusoe/oracles.rs"]
+mod crusoe;
 #[path = "digitalocean/oracles.rs"]
 mod digitalocean;
 #[path = "gcp/oracles.rs"]
@@ -91,6 +93,7 @@ fn comparisons() -> Vec<Comparison> {
         alibaba::compare(),
         aws::compare(),
         azure::compare(),
+        crusoe::compare(),
         digitalocean::compare(),
         gcp::compare(),
         hotaisle::compare(),
