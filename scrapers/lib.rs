@@ -21,6 +21,7 @@ mod alibaba;
 mod aws;
 mod azure;
 mod cloudrift;
+mod coreweave;
 mod crusoe;
 mod digitalocean;
 mod ecb;
@@ -56,6 +57,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &aws::Aws,
     &azure::Azure,
     &cloudrift::Cloudrift,
+    &coreweave::Coreweave,
     &crusoe::Crusoe,
     &digitalocean::Digitalocean,
     &ecb::Ecb,

@@ -14,6 +14,8 @@ mod alibaba;
 mod aws;
 #[path = "azure/oracles.rs"]
 mod azure;
+#[path = "coreweave/oracles.rs"]
+mod coreweave;
 #[path = "crusoe/oracles.rs"]
 mod crusoe;
 #[path = "digitalocean/oracles.rs"]
@@ -93,6 +95,7 @@ fn comparisons() -> Vec<Comparison> {
         alibaba::compare(),
         aws::compare(),
         azure::compare(),
+        coreweave::compare(),
         crusoe::compare(),
         digitalocean::compare(),
         gcp::compare(),
