@@ -11,15 +11,15 @@
 //! - The last column is of one GPU for inference, another product, and is left out.
 //! - Until 2024 the page priced components, without processors and memory. Such a page is refused.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
 use rust_decimal::Decimal;
 use scraper::{ElementRef, Html};
 
 use crate::contract::{
-    Machine, Page, Parsed, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason, Skipped,
-    Terms,
+    Machine, Page, Parsed, Place, PricingModel, PublishedGpu, PublishedOffer, PublishedPrice, ScrapeError, Scraper, SkipReason,
+    Skipped, Terms,
 };
 use crate::grid::{self, Grid, Row, is_blank};
 use crate::html;
@@ -83,9 +83,10 @@ fn key(offer: &PublishedOffer) -> (Option<String>, Option<String>, PricingModel)
 fn without_copies_of_no_region(mut parsed: Parsed) -> Parsed {
     let priced = |offer: &PublishedOffer| (offer.instance_type.clone(), offer.terms.pricing_model, offer.price.amount);
     let (placed, loose): (Vec<_>, Vec<_>) = parsed.offers.into_iter().partition(|offer| offer.region.is_some());
+    let known: HashSet<_> = placed.iter().map(priced).collect();
     parsed.offers = placed;
     for offer in loose {
-        if parsed.offers.iter().any(|placed| priced(placed) == priced(&offer)) {
+        if known.contains(&priced(&offer)) {
             parsed.leave_out("repeated price");
         } else {
             let reason = SkipReason::Contradiction("the table does not say of which region it is".to_owned());
@@ -188,10 +189,10 @@ fn machine(grid: &Grid, row: Row<'_>, element: ElementRef<'_>) -> Result<Named, 
     let name = cell(MODEL)?;
     let names = html::selector(".table-model-name");
     let products: BTreeSet<_> = element.select(&names).filter_map(|name| name.attr("data-product")).collect();
-    let product = match products.first() {
-        Some(product) if products.len() == 1 && !product.trim().is_empty() => (*product).to_owned(),
-        None | Some(_) if products.len() < 2 => return Err(SkipReason::FieldMissing { field: "data-product".to_owned() }),
-        _ => return Err(SkipReason::Contradiction(format!("a row of {} products", products.len()))),
+    let product = match products.into_iter().collect::<Vec<_>>()[..] {
+        [product] if !product.trim().is_empty() => product.to_owned(),
+        [] | [_] => return Err(SkipReason::FieldMissing { field: "data-product".to_owned() }),
+        ref several => return Err(SkipReason::Contradiction(format!("a row of {} products", several.len()))),
     };
     let machine = Machine {
         vcpus: Some(size(VCPUS)?),
@@ -227,13 +228,7 @@ fn price(row: Row<'_>, column: usize, element: ElementRef<'_>, copy: &'static st
     price
 }
 
-fn offer(
-    table: &Table<'_>,
-    named: &Named,
-    model: PricingModel,
-    price: PublishedPrice,
-    place: crate::contract::Place,
-) -> PublishedOffer {
+fn offer(table: &Table<'_>, named: &Named, model: PricingModel, price: PublishedPrice, place: Place) -> PublishedOffer {
     let mut offer = PublishedOffer::plain(named.gpu.clone(), Terms::of(model), price, place);
     offer.sku = table.region.as_deref().map(|region| format!("{}/{region}", named.product));
     offer.instance_type = Some(named.product.clone());
