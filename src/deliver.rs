@@ -87,7 +87,7 @@ pub fn why_not(scraper: &dyn Scraper, accepted: &[String]) -> Option<String> {
     if manifest.terms == TermsOfUse::Restricted && !accepted.contains(&manifest.provider) {
         return Some(format!(
             "its terms restrict reading by machine: {}; name it in --accept-terms to read it",
-            manifest.terms_note
+            manifest.terms_note.trim_end_matches('.')
         ));
     }
     let name = manifest.fetch.key_env.as_ref().filter(|_| !manifest.fetch.key_optional)?;
