@@ -21,6 +21,8 @@ mod alibaba;
 mod aws;
 mod azure;
 mod cloudrift;
+mod coreweave;
+mod crusoe;
 mod digitalocean;
 mod ecb;
 mod gcp;
@@ -66,6 +68,8 @@ pub const ALL: &[&dyn Scraper] = &[
     &aws::Aws,
     &azure::Azure,
     &cloudrift::Cloudrift,
+    &coreweave::Coreweave,
+    &crusoe::Crusoe,
     &digitalocean::Digitalocean,
     &ecb::Ecb,
     &gcp::Gcp,

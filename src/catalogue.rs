@@ -66,7 +66,7 @@ pub fn only_when_accepted(manifest: &Manifest) -> Option<String> {
     if manifest.terms != TermsOfUse::Restricted {
         return None;
     }
-    let (name, note) = (&manifest.provider, &manifest.terms_note);
+    let (name, note) = (&manifest.provider, manifest.terms_note.trim_end_matches('.'));
     let date = manifest.terms_checked_on.map_or_else(String::new, |date| format!(" (terms read on {date})"));
     Some(format!("{name} is asked only with `--accept-terms {name}`: {note}{date}"))
 }
