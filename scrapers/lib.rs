@@ -34,6 +34,7 @@ mod modal;
 mod nebius;
 mod oci;
 mod ovhcloud;
+mod runpod;
 mod scaleway;
 mod seeweb;
 mod tencent;
@@ -68,6 +69,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &nebius::Nebius,
     &oci::Oci,
     &ovhcloud::Ovhcloud,
+    &runpod::Runpod,
     &scaleway::Scaleway,
     &seeweb::Seeweb,
     &tencent::Tencent,

@@ -33,6 +33,8 @@ mod oci;
 #[path = "ovhcloud/oracles.rs"]
 mod ovhcloud;
 mod readings;
+#[path = "runpod/oracles.rs"]
+mod runpod;
 #[path = "scaleway/oracles.rs"]
 mod scaleway;
 #[path = "seeweb/oracles.rs"]
@@ -100,6 +102,7 @@ fn comparisons() -> Vec<Comparison> {
         nebius::compare(),
         oci::compare(),
         ovhcloud::compare(),
+        runpod::compare(),
         scaleway::compare(),
         seeweb::compare(),
         thundercompute::compare(),

@@ -142,7 +142,7 @@ pub fn hold(
     }
 }
 
-fn inflated(path: &std::path::Path) -> String {
+pub fn inflated(path: &std::path::Path) -> String {
     let bytes = std::fs::read(path).expect("the file is beside the checkout");
     let mut text = String::new();
     flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).expect("the file inflates");
