@@ -36,11 +36,13 @@ mod modal;
 mod nebius;
 mod oci;
 mod ovhcloud;
+mod runpod;
 mod scaleway;
 mod seeweb;
 mod tencent;
 mod thundercompute;
 mod together;
+mod vastai;
 mod verda;
 mod volcengine;
 mod vultr;
@@ -83,11 +85,13 @@ pub const ALL: &[&dyn Scraper] = &[
     &nebius::Nebius,
     &oci::Oci,
     &ovhcloud::Ovhcloud,
+    &runpod::Runpod,
     &scaleway::Scaleway,
     &seeweb::Seeweb,
     &tencent::Tencent,
     &thundercompute::Thundercompute,
     &together::Together,
+    &vastai::Vastai,
     &verda::Verda,
     &volcengine::Volcengine,
     &vultr::Vultr,
@@ -117,7 +121,10 @@ pub fn read(scraper: &dyn Scraper, pages: Vec<Page>) -> BTreeMap<String, Result<
 fn read_scope(scraper: &dyn Scraper, pages: &[Page]) -> Result<Parsed, ScrapeError> {
     let parsed = without_impossible_sizes(scraper.parse(pages)?);
     let skipped: Vec<_> = parsed.skipped.iter().filter(|row| !row.reason.is_stated_by_source()).collect();
-    let rows = parsed.offers.len() + parsed.rates.len() + skipped.len();
+    // An offer of a marketplace stands for as many rows as it has listings.
+    let listed =
+        |offer: &PublishedOffer| offer.price.listings.map_or(1, |listings| usize::try_from(listings.count).unwrap_or(usize::MAX));
+    let rows = parsed.offers.iter().map(listed).sum::<usize>() + parsed.rates.len() + skipped.len();
     if let Some(first) = skipped.first()
         && skipped.len() * 100 > rows * SKIPPED_PERCENT_MAX
     {

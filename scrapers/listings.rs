@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 
-use crate::contract::{Machine, PublishedOffer, SkipReason, Skipped};
+use crate::contract::{Machine, Place, PublishedOffer, SkipReason, Skipped};
 
 /// The amounts of equal listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub fn together(listings: Vec<PublishedOffer>) -> (Vec<PublishedOffer>, Vec<Skip
     }
     let (mut offers, mut skipped) = (Vec::new(), Vec::new());
     for mut bucket in buckets.into_values() {
-        bucket.sort_by(|a, b| (a.price.amount, &a.place).cmp(&(b.price.amount, &b.place)));
+        bucket.sort_by(|a, b| dearness(a).cmp(&dearness(b)));
         let lowest = bucket[0].clone();
         if bucket.iter().any(|listing| listing.price.upfront_amount.is_some()) {
             let reason = SkipReason::Undecoded("a listing with an amount paid at the start");
@@ -89,6 +89,21 @@ pub fn together(listings: Vec<PublishedOffer>) -> (Vec<PublishedOffer>, Vec<Skip
         }
     }
     (offers, skipped)
+}
+
+/// The listings behind an offer, from the lowest to the highest: those that can be rented in the place of the listing at its
+/// place. None where no listing stands there.
+#[must_use]
+pub fn behind<'a>(listings: &'a [PublishedOffer], place: &Place) -> Vec<&'a PublishedOffer> {
+    let Some(lowest) = listings.iter().find(|listing| listing.place == *place).map(what) else { return Vec::new() };
+    let mut behind: Vec<_> = listings.iter().filter(|listing| what(listing) == lowest).collect();
+    behind.sort_by(|a, b| dearness(a).cmp(&dearness(b)));
+    behind
+}
+
+/// What listings are ordered by.
+fn dearness(listing: &PublishedOffer) -> (Decimal, &Place) {
+    (listing.price.amount, &listing.place)
 }
 
 fn one_offer(lowest: PublishedOffer, bucket: &[PublishedOffer], listings: Listings) -> PublishedOffer {
@@ -128,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::contract::{GpuShare, Place, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedPrice, Terms};
+    use crate::contract::{GpuShare, PricePer, PriceUnit, PricingModel, PublishedGpu, PublishedPrice, Terms};
 
     fn dec(text: &str) -> Decimal {
         Decimal::from_str_exact(text).expect("a literal decimal")
@@ -186,6 +201,16 @@ mod tests {
         // The two machines had unlike numbers of virtual CPUs in each night, so none is stated.
         assert_eq!(first, second);
         assert_eq!(first.machine.vcpus, None);
+    }
+
+    #[test]
+    fn the_listings_behind_an_offer_lead_back_to_every_amount_of_it() {
+        let listings = [listing(1, "RTX 4090", "0.36"), listing(2, "RTX 3090", "0.2"), listing(3, "RTX 4090", "0.34")];
+        let (offers, _) = together(listings.to_vec());
+        let offer = offers.iter().find(|offer| offer.gpu.label.as_deref() == Some("RTX 4090")).expect("its card is there");
+        let amounts: Vec<_> = behind(&listings, &offer.place).into_iter().map(|listing| listing.price.amount).collect();
+        assert_eq!(amounts, [dec("0.34"), dec("0.36")]);
+        assert!(behind(&listings, &Place { page: "listings".to_owned(), at: "/offers/9".to_owned() }).is_empty());
     }
 
     #[test]

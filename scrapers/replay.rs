@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use gpuledger_scrapers::contract::{Parsed, PublishedOffer, ScrapeError};
+use gpuledger_scrapers::listings::Listings;
 use gpuledger_scrapers::recordings::{self, Recording};
 use gpuledger_scrapers::{ALL, read};
 
@@ -162,6 +163,8 @@ fn offer_cells(offer: &PublishedOffer) -> Vec<String> {
     marks.extend(terms.licence.clone());
     marks.extend(terms.plan.clone());
     marks.extend(terms.valid_from.map(|at| format!("from={}", at.format("%Y-%m-%d"))));
+    let span = |listings: Listings| format!("{} listings {} to {}", listings.count, listings.amount_min, listings.amount_max);
+    marks.extend(price.listings.map(span));
     if terms.is_promotion {
         marks.push("promotion".to_owned());
     }
