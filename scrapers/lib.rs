@@ -40,6 +40,7 @@ mod seeweb;
 mod tencent;
 mod thundercompute;
 mod together;
+mod vastai;
 mod verda;
 mod volcengine;
 mod vultr;
@@ -75,6 +76,7 @@ pub const ALL: &[&dyn Scraper] = &[
     &tencent::Tencent,
     &thundercompute::Thundercompute,
     &together::Together,
+    &vastai::Vastai,
     &verda::Verda,
     &volcengine::Volcengine,
     &vultr::Vultr,
