@@ -136,7 +136,7 @@ fn render(comparisons: &[Comparison]) -> String {
         "# Held against other people's readings\n\n\
          Written by `cargo test -p gpuledger-scrapers --test oracles`, from sources that nobody of this project wrote. They are\n\
          not part of it; without them the test says `skipped`. A price counts once for each source. Of Tencent Cloud, Huawei Cloud,\n\
-         Volcengine, CloudRift and Hetzner nobody's reading was at hand.\n",
+         Volcengine, CloudRift and Hetzner nobody's reading was at hand, and of Vast.ai's listings none of the same minute.\n",
     );
     for comparison in comparisons {
         let differ: usize = comparison.differ.values().map(|(count, _)| count).sum();

@@ -1,4 +1,4 @@
-//! RunPod's stored list, read by our parser, held against four trackers. Our recordings are made up and cannot be.
+//! RunPod's stored list, read by our parser, held against six trackers. Our recordings are made up and cannot be.
 
 use chrono::{DateTime, Utc};
 use gpuledger_scrapers::contract::{Page, PublishedOffer, SCOPE_ALL};
@@ -11,6 +11,7 @@ use super::{Comparison, shared, trackers};
 const LIST: &str = "samples/runpod/graphql_gputypes_2026.json";
 const DAYS: &str = "data/history/lambda-runpod-daily/gpu_prices_2026-06-29_2026-08-22.csv.gz";
 const TIERS: &str = "samples/_trackers/zeno_vast_runpod_daily.csv";
+const DAYS_OF_IDS: &str = "data/history/hyperscaler-india-daily";
 const IDS: &str = "samples/_trackers/sooddvs_gpu_pricing_raw_2026-06-15.csv";
 
 /// Names of a card at the first tracker, at the second, and its id.
@@ -48,7 +49,7 @@ const CARDS: &[(&str, &str, &str)] = &[
 ];
 
 pub fn compare() -> Vec<Option<Comparison>> {
-    vec![site(), days(), tiers(), ids()]
+    vec![site(), days(), deployments(), tiers(), ids(), days_of_ids()]
 }
 
 /// What our parser reads in the stored list, once it is added that a cloud has a type whose amount is not 0, 0.5 or 1.
@@ -80,6 +81,7 @@ fn price(offers: &[PublishedOffer], id: &str, plan: &str) -> Option<Decimal> {
 
 const PLACEHOLDER: &str = "0.5 or 1 stands where there is no market, and they take it for a price";
 const ROSE: &str = "the price before a rise, and the stored list is of after it";
+const FELL: &str = "the price before a fall, and the stored list is of after it";
 
 /// Counts a price that is ours, that ours has risen from, or that is none.
 fn hold(comparison: &mut Comparison, line: String, theirs: Decimal, ours: Option<Decimal>) {
@@ -146,22 +148,88 @@ fn tiers() -> Option<Comparison> {
     Some(comparison)
 }
 
+fn deployments() -> Option<Comparison> {
+    let what = "The same list against a comparison site, February to July 2026, which names the secure cloud and the community (calling it spot), or takes the cheaper of both for any number of GPUs.";
+    let mut comparison = Comparison::with("runpod", trackers::DEPLOYING, what)?;
+    let offers = offers();
+    for row in trackers::OBSERVATIONS.iter().filter(|row| &row[1] == "runpod") {
+        let (gpu, count, region, kind) = (&row[2], &row[3], &row[4], &row[5]);
+        let id = match gpu {
+            "A100_PCIE_80GB" => "NVIDIA A100 80GB PCIe",
+            "A100_SXM_40GB" => "NVIDIA A100-SXM4-40GB",
+            "A100_SXM_80GB" => "NVIDIA A100-SXM4-80GB",
+            "B200" => "NVIDIA B200",
+            "B300" => "NVIDIA B300 SXM6 AC",
+            "H100_NVL" => "NVIDIA H100 NVL",
+            "H100_PCIE" => "NVIDIA H100 PCIe",
+            "H100_SXM" => "NVIDIA H100 80GB HBM3",
+            "H200" => "NVIDIA H200",
+            "L40" => "NVIDIA L40",
+            "L40S" => "NVIDIA L40S",
+            "MI300X" => "AMD Instinct MI300X OAM",
+            "RTX_4090" => "NVIDIA GeForce RTX 4090",
+            "RTX_5090" => "NVIDIA GeForce RTX 5090",
+            "RTX_PRO_6000" => "NVIDIA RTX PRO 6000 Blackwell Server Edition",
+            _ => panic!("{gpu} is not in the table of names"),
+        };
+        let [secure, community] = ["secure_cloud", "community_cloud"].map(|plan| price(&offers, id, plan));
+        let theirs = money::decimal(&row[6]).expect("a price");
+        let line = format!("{count} × {gpu} {region} {kind} on {}", &row[0]);
+        let is_placeholder = theirs == Decimal::ONE || theirs == Decimal::new(5, 1);
+        let ours = match (region, kind) {
+            ("secure", "on_demand") => secure,
+            ("community", "spot") | ("any", "spot") => community,
+            ("global" | "any", "on_demand") if community.is_some() => community.min(secure.or(community)),
+            ("global" | "any", "on_demand") => secure.filter(|_| !is_placeholder),
+            ("global", "spot") => {
+                comparison.differ("a spot price of its own, of which the stored list has none", line);
+                continue;
+            }
+            _ => panic!("{line} is in no cloud"),
+        };
+        match ours {
+            Some(ours) if ours < theirs => comparison.differ(FELL, line),
+            Some(_) if is_placeholder => comparison.differ(PLACEHOLDER, line),
+            _ => hold(&mut comparison, line, theirs, ours),
+        }
+    }
+    Some(comparison)
+}
+
 fn ids() -> Option<Comparison> {
     let what = "The same list against a table of 2026-06-15 that keeps RunPod's own ids.";
     let mut comparison = Comparison::with("runpod", IDS, what)?;
-    let offers = offers();
     let text = std::fs::read_to_string(shared(IDS)).expect("the table reads");
+    hold_ids(&mut comparison, &text);
+    Some(comparison)
+}
+
+fn days_of_ids() -> Option<Comparison> {
+    let what = "The same list against thirteen such tables of May and June 2026.";
+    let mut comparison = Comparison::with("runpod", DAYS_OF_IDS, what)?;
+    let files =
+        std::fs::read_dir(shared(DAYS_OF_IDS)).expect("the folder reads").map(|entry| entry.expect("the entry reads").path());
+    let mut files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with("_raw.csv.gz")).collect();
+    files.sort();
+    assert_eq!(files.len(), 13);
+    for file in files {
+        hold_ids(&mut comparison, &trackers::inflated(&file));
+    }
+    Some(comparison)
+}
+
+fn hold_ids(comparison: &mut Comparison, table: &str) {
+    let offers = offers();
     for row in
-        csv::Reader::from_reader(text.as_bytes()).records().map(|row| row.expect("a row")).filter(|row| &row[1] == "RunPod")
+        csv::Reader::from_reader(table.as_bytes()).records().map(|row| row.expect("a row")).filter(|row| &row[1] == "RunPod")
     {
         let (id, tier, usd) = (&row[7], &row[2], money::decimal(&row[3]).expect("a price"));
         let line = format!("{id} {tier}");
         match tier {
-            "on_demand" => hold(&mut comparison, line, usd, price(&offers, id, "secure_cloud")),
+            "on_demand" => hold(comparison, line, usd, price(&offers, id, "secure_cloud")),
             // What they call spot is the community cloud on demand.
-            "spot" => hold(&mut comparison, line, usd, price(&offers, id, "community_cloud")),
+            "spot" => hold(comparison, line, usd, price(&offers, id, "community_cloud")),
             _ => comparison.differ("the stored list has no prices for a term", line),
         }
     }
-    Some(comparison)
 }
