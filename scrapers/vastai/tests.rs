@@ -188,7 +188,7 @@ fn a_driver_s_mib_become_the_size_a_card_is_sold_with_and_what_is_near_none_is_n
 
 #[test]
 fn the_price_is_of_the_whole_listing_and_of_the_question() {
-    let row = with(listing(1, "4.534814814814815"), &json!({"num_gpus": 2, "gpu_frac": 0.25, "min_bid": 2.1, "is_bid": false}));
+    let row = with(listing(1, "4.718148148148148"), &json!({"num_gpus": 2, "gpu_frac": 0.25, "min_bid": 2.1, "is_bid": false}));
     let read = |name: &str, scope: &str| {
         let mut parsed = Vastai.parse(&[page(name, scope, json!({ "offers": [row] }).to_string())]).expect("it parses");
         assert_eq!(parsed.offers.len(), 1, "{parsed:?}");
@@ -196,8 +196,8 @@ fn the_price_is_of_the_whole_listing_and_of_the_question() {
     };
     let (ask, bid) = (read("on-demand-cheapest-RTX 4090", "RTX 4090"), read("bid-cheapest-RTX 4090", "RTX 4090@bid"));
     assert_eq!((ask.terms.pricing_model, bid.terms.pricing_model), (PricingModel::OnDemand, PricingModel::Spot));
-    assert_eq!((ask.price.amount, bid.price.amount), (Decimal::new(453_481_481_481, 11), Decimal::new(21, 1)));
-    assert_eq!((ask.price.text.as_str(), ask.price.per), ("4.534814814814815", crate::contract::PricePer::Instance));
+    assert_eq!((ask.price.amount, bid.price.amount), (Decimal::new(471_814_814_815, 11), Decimal::new(21, 1)));
+    assert_eq!((ask.price.text.as_str(), ask.price.per), ("4.718148148148148", crate::contract::PricePer::Instance));
     assert_eq!((ask.gpu.count, ask.sku), (Some(Ratio::from(2)), None), "no number of a listing is kept");
     assert_eq!(ask.machine.system_memory_gib, None, "the memory is of four times as much as is rented");
 }
