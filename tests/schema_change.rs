@@ -33,7 +33,7 @@ fn written_by_another(columns: Vec<Column>, change: impl Fn(LazyFrame) -> LazyFr
     let draft = Draft::of(table, id, &rows).expect("the rows are a file");
     let file = draft.write(&root, table).expect("there is room for a file");
     let mut log = block_on(Log::open_or_create(&root, table)).expect("the log is made");
-    assert_eq!(block_on(log.commit(id, &file, &[])).expect("the log is written"), Committed::Done);
+    assert_eq!(block_on(log.commit("test", id, &file, &[])).expect("the log is written"), Committed::Done);
     ground
 }
 
@@ -213,7 +213,7 @@ fn every_file_says_which_version_of_the_columns_it_has_and_keeps_decimals_exact(
         let id = format!("2026-11-0{}T18-00-00Z", day + 1).parse().expect("it is an id");
         let file = Draft::of(&OFFERS, id, &rows).and_then(|draft| draft.write(&ground.root(), &OFFERS)).expect("it is written");
         let mut log = block_on(Log::open_or_create(&ground.root(), &OFFERS)).expect("the log opens");
-        assert_eq!(block_on(log.commit(id, &file, &[])).expect("it is committed"), Committed::Done);
+        assert_eq!(block_on(log.commit("test", id, &file, &[])).expect("it is committed"), Committed::Done);
         let open = std::fs::File::open(ground.root().join("offers").join(&file.path)).expect("the file is there");
         let mut reader = ParquetReader::new(open);
         let facts = reader.get_metadata().expect("it is Parquet").key_value_metadata().clone().expect("it has facts");

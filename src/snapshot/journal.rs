@@ -28,6 +28,9 @@ pub struct Plan {
     pub snapshot: String,
     /// The machine of the run.
     pub host: String,
+    /// The run, as the logs name it; empty where an earlier program did not write it down.
+    #[serde(default)]
+    pub run: String,
     /// Files below the dataset, `offers` last. `coverage/2026-10-30/2026-10-30T18-00-00Z-0123456789abcdef.parquet`
     pub files: Vec<String>,
     /// What is written once the night is published.
@@ -138,7 +141,13 @@ fn read(text: &str) -> Option<Plan> {
 fn one_name(text: &str) -> Option<Plan> {
     let name = text.trim();
     let snapshot: SnapshotId = name.rsplit('/').next()?.get(..20)?.parse().ok()?;
-    Some(Plan { snapshot: snapshot.to_string(), host: lock::host(), files: vec![name.to_owned()], sidecars: Vec::new() })
+    Some(Plan {
+        snapshot: snapshot.to_string(),
+        host: lock::host(),
+        run: String::new(),
+        files: vec![name.to_owned()],
+        sidecars: Vec::new(),
+    })
 }
 
 fn is_held(path: &Path, plan: Option<&Plan>) -> bool {

@@ -27,6 +27,9 @@ const SNAPSHOT_TAG: &str = "gpuledger.snapshot_id";
 /// Key of an `Add` action's tag that names the version of the log that added the file.
 const VERSION_TAG: &str = "gpuledger.version";
 
+/// Key of the tag that names the run which added the file.
+const RUN_TAG: &str = "gpuledger.run";
+
 /// Key of the tag that names the snapshot which the file's own corrects.
 const CORRECTS_TAG: &str = "gpuledger.corrects";
 
@@ -49,6 +52,8 @@ pub struct LoggedFile {
     pub snapshot: Option<SnapshotId>,
     /// Version of the log that added it; `None` where an earlier program did not write it down.
     pub version: Option<u64>,
+    /// The run that added it; `None` where an earlier program did not write it down.
+    pub run: Option<String>,
     /// When it was committed, in milliseconds since 1970, by the clock of the machine that did.
     pub committed_at_ms: i64,
     /// First and last day of the exchange rates in it, where the log says so.
@@ -192,6 +197,7 @@ impl Log {
                     rows: view.num_records(),
                     snapshot: snapshot_of(&path),
                     version: tags.get(VERSION_TAG).and_then(|version| version.as_ref()?.parse().ok()),
+                    run: tags.get(RUN_TAG).cloned().flatten(),
                     committed_at_ms: view.modification_time(),
                     rate_days: if has_rate_days { view.stats().and_then(|stats| rate_days(&stats)) } else { None },
                     bytes: view.size(),
@@ -204,12 +210,13 @@ impl Log {
         Ok(files)
     }
 
-    /// Commits one new file, and takes back the files it replaces, at one moment.
+    /// Commits one new file of a run, and takes back the files it replaces, at one moment.
     ///
     /// # Errors
     /// When the log cannot be written. What is in the log after all is no error.
     pub async fn commit(
         &mut self,
+        run: &str,
         snapshot: SnapshotId,
         file: &NewFile,
         replaced: &[LoggedFile],
@@ -218,7 +225,7 @@ impl Log {
         let date = snapshot.date().to_string();
         let partition_values =
             if self.table.is_partitioned { HashMap::from([("snapshot_date".to_owned(), Some(date))]) } else { HashMap::new() };
-        let mut tags = vec![(SNAPSHOT_TAG, snapshot.to_string()), (VERSION_TAG, version.to_string())];
+        let mut tags = vec![(SNAPSHOT_TAG, snapshot.to_string()), (VERSION_TAG, version.to_string()), (RUN_TAG, run.to_owned())];
         tags.extend(snapshot.corrects().map(|corrected| (CORRECTS_TAG, corrected.to_string())));
         let mut actions: Vec<Action> = replaced.iter().map(removal).collect();
         actions.push(Action::Add(Add {
@@ -238,7 +245,9 @@ impl Log {
             predicate: None,
         };
         let path = file.path.clone();
-        let ended = self.commit_actions(actions, operation, |log| log.has(&path)).await?;
+        // The same path of another run is not this one's doing, although the rows are equal.
+        let is_own = |file: &LoggedFile| file.path == path && file.run.as_deref() == Some(run);
+        let ended = self.commit_actions(actions, operation, |log| Ok(log.files()?.iter().any(is_own))).await?;
         if ended == Committed::Done {
             self.checkpoint_if_due().await;
         }
@@ -276,11 +285,6 @@ impl Log {
         let operation = DeltaOperation::AddColumn { fields: new };
         let is_there = |log: &Self| Ok(schema::missing(table, log.columns()?.as_ref()).is_empty());
         self.commit_actions(vec![metadata.into()], operation, is_there).await
-    }
-
-    /// Whether a path is one of the table's files.
-    fn has(&self, path: &str) -> Result<bool, SnapshotError> {
-        Ok(self.files()?.iter().any(|file| file.path == path))
     }
 
     /// One entry at the next version. On any error the log itself is asked whether the entry is there, for an error may have

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use polars::prelude::*;
 
-use crate::archive::Sidecar;
+use crate::archive::{Sidecar, draft_name};
 use crate::frame::Cell;
 use crate::lock;
 use crate::night::SnapshotId;
@@ -19,7 +19,7 @@ use crate::offer::{COVERAGE, OFFERS, RATES, Table};
 pub use crate::snapshot::file::parquet_bytes;
 use crate::snapshot::file::{Draft, coverage_frame, in_order};
 use crate::snapshot::journal::{self, Journal, Plan};
-use crate::snapshot::log::{Committed, Log};
+use crate::snapshot::log::{Committed, Log, LoggedFile};
 use crate::snapshot::recover::{take_back, write_sidecars};
 use crate::snapshot::{SnapshotError, read, schema};
 use crate::validate::Validated;
@@ -56,7 +56,7 @@ pub async fn publish(
     let offers = Draft::of(&OFFERS, snapshot, &in_order(night.offers(), &OFFERS)?)?;
     let coverage = coverage_frame(snapshot, night.coverage()).map_err(|source| rows_error(&COVERAGE, source))?;
     let coverage = Draft::of(&COVERAGE, snapshot, &in_order(&coverage, &COVERAGE)?)?;
-    let night = Drafts { output, snapshot, offers, coverage, rates, sidecars };
+    let night = Drafts { output, run: draft_name(), snapshot, offers, coverage, rates, sidecars };
     let (mut journal, mut waits) = (None, 0);
     for attempt in 0..ATTEMPTS_MAX + WAITS_MAX {
         match night.attempt(&mut journal).await {
@@ -67,13 +67,15 @@ pub async fn publish(
                 tokio::time::sleep(WAIT).await;
             }
             Ok(Some(published)) => {
-                // An earlier try may have put files in place that no log names.
-                if attempt > 0
-                    && let Some((journal, plan)) = &journal
-                {
-                    take_back(output, plan, Some(journal)).await?;
+                // An earlier try may have put files in place that no log names. While another run is still at this night
+                // they stay, and so does the list: the next run takes them back.
+                let is_done = match &journal {
+                    Some((journal, plan)) if attempt > 0 => take_back(output, plan, Some(journal)).await?,
+                    _ => true,
+                };
+                if is_done {
+                    end(journal)?;
                 }
-                end(journal)?;
                 return Ok(published);
             }
             Err(error) => {
@@ -144,6 +146,8 @@ fn is_fit(log: &Log) -> Result<bool, SnapshotError> {
 /// A night on its way into the tables.
 struct Drafts<'a> {
     output: &'a Path,
+    /// What the logs call this run.
+    run: String,
     snapshot: SnapshotId,
     offers: Draft,
     coverage: Draft,
@@ -177,7 +181,7 @@ impl Drafts<'_> {
             return Ok(None);
         }
         let file = self.offers.write(self.output, &OFFERS)?;
-        if log.commit(self.snapshot, &file, &[]).await? == Committed::Overtaken {
+        if log.commit(&self.run, self.snapshot, &file, &[]).await? == Committed::Overtaken {
             return Ok(None);
         }
         let unfinished = |error| SnapshotError::Unfinished { snapshot: self.snapshot.to_string(), source: Box::new(error) };
@@ -208,7 +212,8 @@ impl Drafts<'_> {
         let before = journal.take();
         let earlier = before.iter().flat_map(|(_, plan)| &plan.files).filter(|file| !files.contains(file)).cloned();
         let files = earlier.collect::<Vec<_>>().into_iter().chain(files.clone()).collect();
-        let plan = Plan { snapshot: self.snapshot.to_string(), host: lock::host(), files, sidecars: self.sidecars.to_vec() };
+        let (run, sidecars) = (self.run.clone(), self.sidecars.to_vec());
+        let plan = Plan { snapshot: self.snapshot.to_string(), host: lock::host(), run, files, sidecars };
         *journal = Some((Journal::begin(self.output, &plan)?, plan));
         end(before)
     }
@@ -224,8 +229,12 @@ impl Drafts<'_> {
         if !left.is_empty() && self.is_being_published(journal)? {
             return Err(SnapshotError::BeingPublished { snapshot: self.snapshot.to_string() });
         }
+        // What is there may be of a run that has published the night meanwhile, and is that night's then.
+        if !left.is_empty() && self.is_published_by_another().await? {
+            return Ok(false);
+        }
         let file = self.coverage.write(self.output, &COVERAGE)?;
-        if log.commit(self.snapshot, &file, &left).await? == Committed::Overtaken {
+        if log.commit(&self.run, self.snapshot, &file, &left).await? == Committed::Overtaken {
             return Ok(false);
         }
         for old in left {
@@ -238,7 +247,13 @@ impl Drafts<'_> {
     async fn settle_rates(&self, mut log: Log, rates: Option<&Draft>) -> Result<bool, SnapshotError> {
         let Some(rates) = rates else { return Ok(true) };
         let file = rates.write(self.output, &RATES)?;
-        Ok(log.commit(self.snapshot, &file, &[]).await? == Committed::Done)
+        Ok(log.commit(&self.run, self.snapshot, &file, &[]).await? == Committed::Done)
+    }
+
+    async fn is_published_by_another(&self) -> Result<bool, SnapshotError> {
+        let Some(log) = Log::open(self.output, &OFFERS).await? else { return Ok(false) };
+        let is_anothers = |file: &LoggedFile| file.run.as_deref() != Some(self.run.as_str());
+        Ok(log.files()?.iter().any(|file| file.snapshot == Some(self.snapshot) && is_anothers(file)))
     }
 
     fn is_being_published(&self, journal: &Held) -> Result<bool, SnapshotError> {

@@ -8,7 +8,7 @@ use crate::night::SnapshotId;
 use crate::offer::{COVERAGE, OFFERS, RATES};
 use crate::snapshot::SnapshotError;
 use crate::snapshot::journal::{self, Journal, Plan};
-use crate::snapshot::log::{Committed, Log};
+use crate::snapshot::log::{Committed, Log, LoggedFile};
 
 /// Clears what runs that died left on their lists. Only the holder of the dataset's lock may do so.
 ///
@@ -57,8 +57,12 @@ pub(super) async fn take_back(output: &Path, plan: &Plan, own: Option<&Journal>)
             let _ = file.parent().filter(|folder| *folder != output.join(table.name)).map(std::fs::remove_dir);
         }
     }
-    let is_own = |path: &str| plan.files.iter().any(|name| name.strip_prefix("offers/") == Some(path));
-    if published.is_some_and(|published| is_own(&published.path)) {
+    // Another run may have published the same rows, and what stands beside them is then its own.
+    let is_own = |published: &LoggedFile| match &published.run {
+        Some(run) => *run == plan.run,
+        None => plan.files.iter().any(|name| name.strip_prefix("offers/") == Some(published.path.as_str())),
+    };
+    if published.as_ref().is_some_and(is_own) {
         write_sidecars(output, &plan.sidecars)?;
     }
     Ok(true)
