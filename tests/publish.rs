@@ -78,7 +78,8 @@ fn a_second_writer_is_turned_away_and_told_who_writes() {
     assert_eq!(dataset.files("offers"), []);
     drop(lock);
     // The owner's name stays in the file; the lock does not.
-    assert_eq!(dataset.run(&["collect", "--recorded"]).exit, Some(0));
+    let said = dataset.run(&["collect", "--recorded"]);
+    assert_eq!(said.exit, Some(0), "{}{}", said.data, said.talk);
 }
 
 #[test]
