@@ -42,7 +42,7 @@ pub fn check(args: &ScheduleCheck, now: DateTime<Utc>) -> Result<Said, Failed> {
             }
         }
     }
-    let talk = Some(format!("{} schedules can be used, {refused} cannot\n", usable.len()));
+    let talk = Some(format!("{} can be used, {refused} cannot\n", usable.len()));
     Ok(Said { data, talk, exit: if refused == 0 { Exit::Good } else { Exit::Usage } })
 }
 

@@ -205,7 +205,7 @@ fn ten_years_of_nights_in_many_zones_run_each_due_night_once_and_none_twice() {
     ] {
         let served = Simulated::new(cron, zone, START, DECADE).serve();
         let due = served.due(START);
-        assert_eq!(served.missing(&due), [], "{cron} {zone}");
+        assert!(served.missing(&due).is_empty(), "{cron} {zone}: {:?}", served.missing(&due));
         assert_eq!((served.ended.len(), served.twice(), served.late), (due.len(), 0, 0), "{cron} {zone}");
         total += due.len();
     }
@@ -264,7 +264,7 @@ fn a_service_that_was_down_or_stopped_within_a_night_goes_on_where_it_was() {
         ("2026-08-01T02:03:00Z", Disturbance::Down(TimeDelta::days(3))),
     ];
     let served = Simulated::new("0 2 * * *", "UTC", START, 365).with(&downs).serve();
-    assert_eq!((served.ended.len(), served.twice(), served.late), (365 - 3, 0, 2));
+    assert_eq!((served.ended.len(), served.twice(), served.late), (365 - 3, 0, 1));
 }
 
 #[test]

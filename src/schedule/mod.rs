@@ -304,8 +304,6 @@ fn in_one_line(error: &toml::de::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gpuledger_scrapers::ALL;
-    use gpuledger_scrapers::manifest::TermsOfUse;
     use proptest::prelude::*;
 
     use super::*;
@@ -368,19 +366,6 @@ mod tests {
         }
         let told = error(&NIGHTLY.replace("0 2 * * *", "*/15 * * * *").replace("60", "60\njitter_minutes = 15"));
         assert!(told.contains("`jitter_minutes`") && told.contains("as close as 15 minutes"), "{told}");
-    }
-
-    #[test]
-    fn no_schedule_reads_a_provider_whose_terms_restrict_reading_by_machine() {
-        let restricted = ALL.iter().map(|scraper| scraper.manifest()).filter(|manifest| manifest.terms == TermsOfUse::Restricted);
-        let names: Vec<_> = restricted.map(|manifest| manifest.provider.as_str()).collect();
-        assert!(!names.is_empty(), "there is one to try it with");
-        for name in names {
-            let told = error(&NIGHTLY.replace("\"all\"", &format!("[\"{name}\"]")));
-            assert!(told.contains("line 5, column 13") && told.contains("no schedule reads it"), "{told}");
-            let agreed = format!("{NIGHTLY}accept_terms = [\"{name}\"]\n");
-            assert!(error(&agreed).contains("unknown field `accept_terms`"));
-        }
     }
 
     proptest! {

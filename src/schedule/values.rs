@@ -1,7 +1,7 @@
 //! What a key of a schedule file may be set to. A value that cannot be is refused where it stands.
 
 use gpuledger_scrapers::ALL;
-use gpuledger_scrapers::manifest::TermsOfUse;
+use gpuledger_scrapers::manifest::{Manifest, TermsOfUse};
 use serde::{Deserialize, Deserializer};
 
 use super::Providers;
@@ -45,14 +45,47 @@ pub(super) fn providers<'de, D: Deserializer<'de>>(list: D) -> Result<Providers,
         if names[..index].contains(name) {
             return refused(format!("provider `{name}` stands there twice"));
         }
-        let manifest = scraper.manifest();
-        if manifest.terms == TermsOfUse::Restricted {
-            return refused(format!(
-                "the terms of `{name}` restrict reading by machine ({}); no schedule reads it: somebody has to name it in \
-                 `gpuledger collect --accept-terms` each time",
-                manifest.terms_note
-            ));
+        if let Err(reason) = nobody_agrees_to(scraper.manifest()) {
+            return refused(reason);
         }
     }
     Ok(providers)
+}
+
+/// Whether a schedule may name a provider: nobody is there at night who could agree to terms.
+fn nobody_agrees_to(manifest: &Manifest) -> Result<(), String> {
+    if manifest.terms != TermsOfUse::Restricted {
+        return Ok(());
+    }
+    Err(format!(
+        "the terms of `{}` restrict reading by machine ({}), so no schedule reads it: somebody has to name it in `gpuledger collect \
+         --accept-terms` each time",
+        manifest.provider, manifest.terms_note
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_schedule_names_a_provider_whose_terms_restrict_reading_by_machine() {
+        let mut manifest = ALL[0].manifest().clone();
+        for (terms, is_refused) in [(TermsOfUse::Open, false), (TermsOfUse::Unchecked, false), (TermsOfUse::Restricted, true)] {
+            manifest.terms = terms;
+            assert_eq!(nobody_agrees_to(&manifest).is_err(), is_refused, "{terms:?}");
+        }
+        let named = |provider: &str| format!("name = \"a\"\ncron = \"0 2 * * *\"\ntime_zone = \"UTC\"\nproviders = [\"{provider}\"]\noutput = \"o\"\nlongest_minutes = 9\n");
+        for manifest in ALL.iter().map(|scraper| scraper.manifest()) {
+            let parsed = crate::schedule::parse(&named(&manifest.provider), std::path::Path::new("a.toml"));
+            assert_eq!(parsed.is_ok(), manifest.terms != TermsOfUse::Restricted, "{}", manifest.provider);
+        }
+    }
+
+    #[test]
+    fn a_schedule_has_no_key_that_agrees_to_terms() {
+        let text = format!("{}accept_terms = []\n", include_str!("../../schedules/nightly.toml"));
+        let error = crate::schedule::parse(&text, std::path::Path::new("a.toml")).expect_err("it cannot be used").to_string();
+        assert!(error.contains("unknown field `accept_terms`"), "{error}");
+    }
 }

@@ -166,6 +166,7 @@ mod tests {
             ("@daily", "every night at 00:00"),
             ("30 14 * * *", "every day at 14:30"),
             ("0 2,14 * * *", "every day at 02:00 and 14:00"),
+            ("*/20 2 * * *", "every night at 02:00, 02:20 and 02:40"),
             ("0,30 3 * * *", "every night at 03:00 and 03:30"),
             ("0 2 * * 1-5", "Monday to Friday at 02:00"),
             ("0 2 * * sun", "every Sunday at 02:00"),
@@ -199,7 +200,7 @@ mod tests {
             "0 2 * 1-3 *",
             "0 2 1 1 1",
             "* 2 * * *",
-            "*/10 2 * * *",
+            
             "0 2 * * 1 x",
             "0 * * * 1",
             "0-59 0-23 * * *",
