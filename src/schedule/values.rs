@@ -75,7 +75,11 @@ mod tests {
             manifest.terms = terms;
             assert_eq!(nobody_agrees_to(&manifest).is_err(), is_refused, "{terms:?}");
         }
-        let named = |provider: &str| format!("name = \"a\"\ncron = \"0 2 * * *\"\ntime_zone = \"UTC\"\nproviders = [\"{provider}\"]\noutput = \"o\"\nlongest_minutes = 9\n");
+        let named = |provider: &str| {
+            format!(
+                "name = \"a\"\ncron = \"0 2 * * *\"\ntime_zone = \"UTC\"\nproviders = [\"{provider}\"]\noutput = \"o\"\nlongest_minutes = 9\n"
+            )
+        };
         for manifest in ALL.iter().map(|scraper| scraper.manifest()) {
             let parsed = crate::schedule::parse(&named(&manifest.provider), std::path::Path::new("a.toml"));
             assert_eq!(parsed.is_ok(), manifest.terms != TermsOfUse::Restricted, "{}", manifest.provider);

@@ -1,0 +1,141 @@
+//! The service as it runs for months, in as many minutes as you like: a night every minute with all recorded providers on an
+//! internet of the tests' own that fails at random, nights and the service itself killed on the way.
+//!
+//! `GPULEDGER_SERVICE_MINUTES=60` serves for an hour and prints one line of figures. Without it one night is due, and the
+//! service is killed within it.
+
+#[expect(dead_code, reason = "each test file uses what it needs of it")]
+#[path = "support/internet.rs"]
+mod internet;
+#[expect(dead_code, reason = "each test file uses what it needs of it")]
+#[path = "support/service.rs"]
+mod service;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use chrono::TimeDelta;
+use gpuledger::schedule::ledger::Ledger;
+use gpuledger_scrapers::{ALL, recordings};
+use internet::{Request, internet, reply};
+use service::Ground;
+
+/// Of so many nights one meets a network on which nothing answers.
+const DARK: u64 = 6;
+
+/// What every provider's newest recordings have for their addresses.
+fn pages() -> HashMap<String, Vec<u8>> {
+    let recordings = ALL.iter().filter_map(|scraper| recordings::newest(&scraper.manifest().provider));
+    recordings.flat_map(|recording| recording.pages).map(|page| (page.url, page.body)).collect()
+}
+
+/// A number that looks random and is the same in every run.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// An answer as strangers' servers give it: mostly the page, sometimes anything else.
+fn answer(pages: &HashMap<String, Vec<u8>>, request: &Request, number: u64) -> Vec<u8> {
+    let minute = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() / 60);
+    if minute % DARK == DARK - 1 {
+        return reply(503, "", b"nobody is here");
+    }
+    let Some(body) = pages.get(&format!("https://{}{}", request.host, request.path)) else {
+        return reply(403, "", b"not in the recording");
+    };
+    let whole = reply(200, "", body);
+    match mixed(number) % 40 {
+        0 | 1 => reply(503, "", b"later"),
+        2 => reply(429, "retry-after: 1\r\n", b"too many"),
+        3 => whole[..whole.len() - body.len() / 2].to_vec(),
+        4 => Vec::new(),
+        5 => reply(200, "content-type: text/html\r\n", b"<html><title>Just a moment...</title></html>"),
+        6 => reply(200, "", b"{}"),
+        7 => {
+            std::thread::sleep(Duration::from_secs(3));
+            whole
+        }
+        _ => whole,
+    }
+}
+
+/// The shortest and the longest night, in seconds.
+fn lasted(ledger: &Ledger) -> String {
+    let seconds = ledger.nights.iter().filter_map(|night| Some((night.ended_at? - night.started_at).num_seconds()));
+    let (least, most) = seconds.fold((i64::MAX, 0), |(least, most), seconds| (least.min(seconds), most.max(seconds)));
+    format!("{least} to {most}")
+}
+
+fn minutes() -> u64 {
+    std::env::var("GPULEDGER_SERVICE_MINUTES").map_or(1, |minutes| minutes.parse().expect("a number of minutes"))
+}
+
+#[test]
+fn a_night_every_minute_survives_faults_and_kills_and_the_service_stays_as_small_as_it_was() {
+    let minutes = minutes();
+    let (pages, number) = (pages(), AtomicU64::new(1));
+    let world = internet(move |request| answer(&pages, request, number.fetch_add(1, Ordering::Relaxed)));
+    let ground = Ground::new("* * * * *", "\"all\"", "run_once");
+    // The minute in which it starts is due as well.
+    let from = ground.now() - TimeDelta::minutes(1);
+    let mut service = ground.serve(&world);
+    let (mut nights_killed, mut seen) = (0, Vec::new());
+    // The first night is due within a minute; the service is killed within the one in the middle.
+    let kill_in = minutes.div_ceil(2);
+    for minute in 1..=minutes {
+        ground.wait_until("a night runs", Duration::from_secs(130), || service.night_process().is_some());
+        std::thread::sleep(Duration::from_secs(1 + minute % 4));
+        if minute == kill_in {
+            service.kill();
+            service = ground.serve(&world);
+        } else if minute % 4 == 0
+            && let Some(process) = service.night_process()
+        {
+            service::signal("KILL", process);
+            nights_killed += 1;
+        }
+        if minute > 1 {
+            seen.push(service.size());
+        }
+        let begun = Instant::now();
+        let nights = ground.ledger().nights.len();
+        while minute < minutes && begun.elapsed() < Duration::from_secs(55) && ground.ledger().nights.len() == nights {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+    ground.wait_until("the last night is over", Duration::from_secs(150), || {
+        ground.ledger().nights.iter().all(|night| night.ended_at.is_some())
+    });
+    let last = service.size();
+    assert_eq!(service.stop(), Some(0), "{}", ground.log());
+
+    let ledger = ground.ledger();
+    let due = ground.due_between(from, ledger.nights.iter().filter_map(|night| night.due_at).max().expect("nights were run"));
+    let mut times: BTreeMap<_, u32> = BTreeMap::new();
+    for due_at in ledger.nights.iter().map(|night| night.due_at) {
+        *times.entry(due_at).or_insert(0) += 1;
+    }
+    assert!(times.values().all(|times| *times == 1), "{times:?}");
+    let ended = |exits: &[u8]| ledger.nights.iter().filter(|night| night.exit.is_some_and(|exit| exits.contains(&exit))).count();
+    let (published, refused) = (ended(&[0, 10]), ended(&[11]));
+    let again: u32 = ledger.nights.iter().map(|night| night.starts - 1).sum();
+    assert_eq!(published + refused, ledger.nights.len(), "{:#?}\n{}", ledger.nights, ground.log());
+    assert!(published > 0, "{:#?}\n{}", ledger.nights, ground.log());
+    ground.check(published);
+    let first = seen.get(kill_in.try_into().unwrap_or(usize::MAX)).copied().unwrap_or(last);
+    println!(
+        "| {minutes} minutes | {} nights due | {} run | {published} published | {refused} refused | {again} started again ({nights_killed} killed) | \
+         service {:.1} → {:.1} MiB, {} → {} open files | nights took {} s |",
+        due.len(),
+        ledger.nights.len(),
+        first.mib,
+        last.mib,
+        first.files,
+        last.files,
+        lasted(&ledger)
+    );
+    assert!(last.mib < first.mib + 4.0 && last.files <= first.files + 1, "{first:?} {last:?}");
+}
