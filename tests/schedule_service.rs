@@ -126,7 +126,7 @@ fn a_night_every_minute_survives_faults_and_kills_and_the_service_stays_as_small
     assert!(published > 0, "{:#?}\n{}", ledger.nights, ground.log());
     ground.check(published);
     let first = seen.get(kill_in.try_into().unwrap_or(usize::MAX)).copied().unwrap_or(last);
-    println!(
+    eprintln!(
         "| {minutes} minutes | {} nights due | {} run | {published} published | {refused} refused | {again} started again ({nights_killed} killed) | \
          service {:.1} → {:.1} MiB, {} → {} open files | nights took {} s |",
         due.len(),

@@ -63,7 +63,7 @@ fn explained(usable: &Usable, now: DateTime<Utc>) -> Result<String, Failed> {
     let next = due.after(now).map_or_else(|| "never in this century".to_owned(), |at| on_its_clock(at, due));
     let delay = match schedule.jitter_minutes {
         0 => String::new(),
-        minutes => format!(", started up to {minutes} minutes later, each machine at a moment of its own"),
+        minutes => format!(", started up to {} later, each machine at a moment of its own", counted(minutes, "minute")),
     };
     line("next", format!("{next}{delay}"));
     for says in asked(schedule)? {
@@ -73,8 +73,8 @@ fn explained(usable: &Usable, now: DateTime<Utc>) -> Result<String, Failed> {
     line(
         "lasts",
         format!(
-            "{} minutes at most; what was not had by then is missing that night; ended for good {GRACE_MINUTES} minutes later",
-            schedule.longest_minutes
+            "{} at most; what was not had by then is missing that night; ended for good {GRACE_MINUTES} minutes later",
+            counted(schedule.longest_minutes, "minute")
         ),
     );
     line(
@@ -90,11 +90,20 @@ fn explained(usable: &Usable, now: DateTime<Utc>) -> Result<String, Failed> {
     line(
         "keeps",
         match schedule.retention.keep_archive_days {
-            Some(days) => format!("pages that no published night needs for {days} days; those of published nights always"),
+            Some(days) => {
+                format!("pages that no published night needs for {}; those of published nights always", counted(days, "day"))
+            }
             None => "every page".to_owned(),
         },
     );
     Ok(text)
+}
+
+/// `1 minute`, `60 minutes`
+fn counted(number: impl std::fmt::Display, of: &str) -> String {
+    let number = number.to_string();
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {of}{plural}")
 }
 
 fn when(schedule: &Schedule) -> String {
@@ -119,7 +128,7 @@ fn asked(schedule: &Schedule) -> Result<Vec<String>, Failed> {
             asked.push(name);
         }
     }
-    let mut lines = vec![format!("{} providers: {}", asked.len(), asked.join(", "))];
+    let mut lines = vec![format!("{}: {}", counted(asked.len(), "provider"), asked.join(", "))];
     if !without_key.is_empty() {
         lines.push(format!("with their keys, which are not in this environment, also: {}", without_key.join(", ")));
     }

@@ -209,7 +209,7 @@ fn ten_years_of_nights_in_many_zones_run_each_due_night_once_and_none_twice() {
         assert_eq!((served.ended.len(), served.twice(), served.late), (due.len(), 0, 0), "{cron} {zone}");
         total += due.len();
     }
-    println!("{total} due nights, each run once");
+    eprintln!("{total} due nights, each run once");
     assert!(total > 7 * 3_652);
 }
 
@@ -314,7 +314,7 @@ fn ten_years_in_which_the_clock_is_set_a_hundred_times_run_no_due_night_twice() 
         simulated.disturbances = disturbances.into();
         let served = simulated.serve();
         let missing = served.missing(&served.due(START)).len();
-        println!("{zone}: {} nights, {} late, {missing} due nights without one", served.ended.len(), served.late);
+        eprintln!("{zone}: {} nights, {} late, {missing} due nights without one", served.ended.len(), served.late);
         assert_eq!(served.twice(), 0);
         // Each disturbance costs two nights at most, for it lasts two days at most.
         assert!(missing <= 2 * 100 && served.ended.len() > 3_400, "{missing}");

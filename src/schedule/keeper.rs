@@ -17,7 +17,7 @@ use super::args::ScheduleRun;
 use super::decide::Rules;
 use super::health::Health;
 use super::ledger::Ledger;
-use super::night::{GRACE_MINUTES, second, write_off};
+use super::night::{GRACE_MINUTES, PUBLISHING, is_publishing, second, write_off};
 use super::service::{Waited, World, serve};
 use super::{Usable, read_all};
 use crate::archive::clear_drafts;
@@ -26,7 +26,6 @@ use crate::failed::Failed;
 use crate::record::RUNS;
 use crate::report::Said;
 use crate::run::open_for_writing;
-use crate::snapshot::journal;
 use crate::{harmless, lock};
 
 /// The clock is looked at at least so often: a clock that was set shows within this time.
@@ -40,9 +39,6 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// A clock that gains as much in one wait has jumped.
 const JUMP: TimeDelta = TimeDelta::minutes(2);
-
-/// When the service is asked to stop while a night is being published, that gets so long to end.
-const PUBLISHING: Duration = Duration::from_secs(45);
 
 /// How often the service was asked to stop.
 #[derive(Debug, Default)]
@@ -201,9 +197,8 @@ impl Machine {
             let times = self.stop.wait(LOOK, u32::from(asked_at.is_some()));
             if times > 0 {
                 let asked_at = *asked_at.get_or_insert_with(Instant::now);
-                // A list of files on the disk is a night that is being published, which takes a moment and is then whole.
-                let is_publishing = journal::left(&self.output, None).is_ok_and(|left| left.iter().any(|list| list.is_held));
-                if times > 1 || !is_publishing || asked_at.elapsed() > PUBLISHING {
+                // Publishing takes a moment, and the night is then whole.
+                if times > 1 || !is_publishing(&self.output) || asked_at.elapsed() > PUBLISHING {
                     child.kill()?;
                     child.wait()?;
                     return Ok(Watched::GivenUp { is_at_once: times > 1 });
@@ -226,7 +221,7 @@ impl Machine {
                 Some(10) => "published, some providers not complete".to_owned(),
                 Some(11) => "nothing was published; the last snapshot stays the latest".to_owned(),
                 Some(12) => "somebody else has run it".to_owned(),
-                Some(13) => "another run writes to the dataset; asked again in a minute".to_owned(),
+                Some(13) => "another run writes to the dataset; tried again soon".to_owned(),
                 _ => format!("its process failed ({status})"),
             }),
             Watched::TooLong { minutes } => {

@@ -23,7 +23,8 @@ use crate::lock;
 use crate::night::SnapshotId;
 use crate::record::Scheduled;
 use crate::report::{self, Said};
-use crate::snapshot::{SnapshotError, read as published};
+use crate::run::open_for_writing;
+use crate::snapshot::{SnapshotError, journal, read as published};
 
 /// After fetching has ended, what was had is read, judged and published; a night that needs longer than this for it is ended.
 pub const GRACE_MINUTES: u64 = 10;
@@ -34,6 +35,24 @@ pub const GRACE_MINUTES: u64 = 10;
 struct TooLong {
     name: String,
     minutes: u64,
+}
+
+/// A night that is asked to end while it is being published gets so long for it.
+pub const PUBLISHING: Duration = Duration::from_secs(45);
+
+/// What a night that is asked to end says.
+#[derive(Debug, thiserror::Error)]
+#[error("finish the night of schedule {name}: it was asked to end, nothing was published, and it is still due")]
+struct AskedToEnd {
+    name: String,
+}
+
+/// How a night came to its end.
+enum Came {
+    /// By itself, or because it took too long.
+    ToItsEnd(Result<Said, Failed>),
+    /// To nothing: it is still due.
+    ToNothing(Failed),
 }
 
 /// Runs one night.
@@ -69,19 +88,18 @@ pub async fn night(args: &ScheduleNight) -> Result<Said, Failed> {
     let is_late = due.is_some_and(|(_, is_late)| is_late);
     ledger.start(due.map(|(due_at, _)| due_at), is_late, started_at, &snapshot.to_string());
     ledger.keep(&output).map_err(SnapshotError::Disk)?;
-    let night = collected(schedule, &output, args.contact.clone(), snapshot, scheduled.clone()).await;
+    let night = match collected(schedule, &output, args.contact.clone(), snapshot, scheduled.clone()).await {
+        Came::ToItsEnd(night) => night,
+        Came::ToNothing(failed) => {
+            ledger.take_back();
+            ledger.keep(&output).map_err(SnapshotError::Disk)?;
+            return Err(failed);
+        }
+    };
     let exit = night.as_ref().map_or_else(|failed| failed.exit, |said| said.exit);
-    if exit == Exit::Locked {
-        // Another run writes to the dataset: this night never began, and is still due.
-        ledger.take_back();
-    } else {
-        ledger.end(exit as u8, Utc::now());
-    }
+    ledger.end(exit as u8, Utc::now());
     ledger.keep(&output).map_err(SnapshotError::Disk)?;
     drop(lock);
-    if exit == Exit::Locked {
-        return night;
-    }
     let record = ledger::record_path(&output, snapshot);
     let talk =
         after(&Ended { schedule, output: &output, scheduled: scheduled.as_ref(), exit, snapshot, record: record.as_deref() })
@@ -100,7 +118,7 @@ async fn collected(
     contact: Option<String>,
     snapshot: SnapshotId,
     scheduled: Option<Scheduled>,
-) -> Result<Said, Failed> {
+) -> Came {
     let longest = Duration::from_secs(60 * u64::from(schedule.longest_minutes));
     let args = Collect {
         dataset: Dataset { output: output.to_owned() },
@@ -115,15 +133,61 @@ async fn collected(
         scheduled,
     };
     // A task of its own, so that one that computes without end can be told from here that it is over.
-    let night = tokio::spawn(async move { report::collect(&args).await });
+    let mut night = tokio::spawn(async move { report::collect(&args).await });
     let limit = longest + Duration::from_secs(60 * GRACE_MINUTES);
-    match tokio::time::timeout(limit, night).await {
-        Ok(Ok(night)) => night,
-        Ok(Err(error)) => Err(Failed::new(Exit::Bug, "run the night", &error)),
-        Err(_) => {
+    let ended = tokio::select! {
+        ended = &mut night => Some(ended),
+        () = tokio::time::sleep(limit) => None,
+        () = asked_to_end(output) => {
+            night.abort();
+            let _ = tokio::time::timeout(Duration::from_secs(2), night).await;
+            // What the night left behind goes now, if that can be, and else with the next one.
+            let _ = open_for_writing(output).await;
+            return Came::ToNothing(Failed::new(Exit::Refused, "", &AskedToEnd { name: schedule.name.clone() }));
+        }
+    };
+    Came::ToItsEnd(match ended {
+        // Another run writes to the dataset: this night never began.
+        Some(Ok(Err(failed))) if failed.exit == Exit::Locked => return Came::ToNothing(failed),
+        Some(Ok(night)) => night,
+        Some(Err(error)) => Err(Failed::new(Exit::Bug, "run the night", &error)),
+        None => {
             let minutes = u64::from(schedule.longest_minutes) + GRACE_MINUTES;
             Err(Failed::new(Exit::Refused, "", &TooLong { name: schedule.name.clone(), minutes }))
         }
+    })
+}
+
+/// Comes back when the process is asked to end and may: a night that is being published is given a while to be whole.
+async fn asked_to_end(output: &Path) {
+    asked().await;
+    let publishing = async {
+        while is_publishing(output) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let _ = tokio::time::timeout(PUBLISHING, publishing).await;
+}
+
+/// Whether a list of files on the disk says that a run is publishing.
+#[must_use]
+pub fn is_publishing(output: &Path) -> bool {
+    journal::left(output, None).is_ok_and(|left| left.iter().any(|list| list.is_held))
+}
+
+/// Comes back when a signal asks the process to end.
+async fn asked() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+            return std::future::pending().await;
+        };
+        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -10,8 +10,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::decide::{Decision, Rules};
 use super::ledger::Ledger;
 
-/// A night that could not be had now is tried again after so many seconds.
-const AGAIN_S: i64 = 60;
+/// A night that could not be had now is tried again after so many seconds, and after twice as many each time.
+const AGAIN_S: i64 = 15;
+
+/// Longest of these pauses, in seconds.
+const AGAIN_MAX_S: i64 = 300;
 
 /// After a sleep of the machine, networks and clocks get so many seconds to find themselves.
 const SETTLE_S: i64 = 60;
@@ -50,8 +53,17 @@ pub fn serve(world: &mut impl World, rules: &[Rules]) {
 /// What the service knows between two steps.
 #[derive(Debug)]
 struct State {
-    /// Of each schedule, the due instant that was last tried, and when.
-    tried: Vec<Option<(DateTime<Utc>, DateTime<Utc>)>>,
+    /// Of each schedule, what was tried last.
+    tried: Vec<Option<Tried>>,
+}
+
+/// A due night that was tried.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    due_at: DateTime<Utc>,
+    tried_at: DateTime<Utc>,
+    /// How long it is left alone.
+    pause: TimeDelta,
 }
 
 impl State {
@@ -79,7 +91,9 @@ impl State {
         if let Some((due_at, index)) = first {
             let waited = world.night(index, due_at);
             // Where the night was run this is never asked; where it could not be, it is no reason to ask without a pause.
-            self.tried[index] = Some((due_at, world.now()));
+            let before = self.tried[index].filter(|tried| tried.due_at == due_at).map(|tried| tried.pause * 2);
+            let pause = before.unwrap_or(TimeDelta::seconds(AGAIN_S)).min(TimeDelta::seconds(AGAIN_MAX_S));
+            self.tried[index] = Some(Tried { due_at, tried_at: world.now(), pause });
             return waited;
         }
         let soonest = next.into_iter().flatten().min().unwrap_or(now + TimeDelta::days(1));
@@ -91,10 +105,9 @@ impl State {
 
     /// Until when a due night that was just tried is left alone; `None` when it may be run now.
     fn not_before(&self, index: usize, due_at: DateTime<Utc>, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let (of, tried_at) = self.tried[index]?;
-        let again_at = tried_at + TimeDelta::seconds(AGAIN_S);
+        let Tried { tried_at, pause, .. } = self.tried[index].filter(|tried| tried.due_at == due_at)?;
         // A clock that went back makes no pause longer than it is.
-        (of == due_at && (tried_at..again_at).contains(&now)).then_some(again_at)
+        (tried_at..tried_at + pause).contains(&now).then_some(tried_at + pause)
     }
 }
 

@@ -107,7 +107,7 @@ fn weekdays(field: &str) -> Option<String> {
 
 /// The step of `*/STEP`, where it divides the whole.
 fn step(field: &str, whole: u32) -> Option<u32> {
-    field.strip_prefix("*/")?.parse().ok().filter(|step| *step > 1 && *step < whole && whole % *step == 0)
+    field.strip_prefix("*/")?.parse().ok().filter(|step| *step > 1 && *step < whole && whole.is_multiple_of(*step))
 }
 
 /// What a field of numbers means; `None` where it is anything but numbers, ranges and steps.

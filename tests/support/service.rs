@@ -46,6 +46,12 @@ impl Ground {
         self.folder.path().join("often.toml")
     }
 
+    /// Adds lines to the schedule.
+    pub fn also(&self, lines: &str) {
+        let text = std::fs::read_to_string(self.file()).expect("the schedule is there");
+        std::fs::write(self.file(), text + lines).expect("there is room for a file");
+    }
+
     pub fn now(&self) -> DateTime<Utc> {
         Utc::now()
     }
