@@ -95,9 +95,10 @@ fn a_missed_night_is_run_once_and_marked_late_or_skipped() {
     assert_eq!(late.ledger().nights.len(), 1);
     // The two days before were missed as well, and stay a gap that is told.
     let file = late.file();
-    let (exit, said) = late.said(&["schedule", "status", file.to_str().expect("it is text"), "--format", "csv"]);
-    let nights: Vec<&str> = said.lines().filter_map(|line| line.split(',').nth(2)).collect();
-    assert_eq!((exit, nights), (Some(0), vec!["night", "none", "none", "published, late", "next"]), "{said}");
+    let (exit, said) = late.said(&["schedule", "status", file.to_str().expect("it is text"), "--format", "ndjson"]);
+    let lines = said.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let nights: Vec<_> = lines.map(|line| line["night"].clone()).collect();
+    assert_eq!((exit, nights), (Some(0), vec!["none".into(), "none".into(), "published, late".into(), "next".into()]), "{said}");
 
     let skipped = due_ago(120, "skip");
     assert_eq!(skipped.night(&world), Some(12), "{}", skipped.log());
@@ -256,7 +257,7 @@ fn a_service_that_is_killed_loses_no_night_and_two_services_run_it_once() {
 fn a_night_whose_process_crashes_does_not_end_the_service() {
     let ground = due_ago(0, "run_once");
     let (service, night) = within_a_night(&ground, &world(Duration::from_secs(20)));
-    signal("SEGV", night);
+    signal("ABRT", night);
     ground.wait_until("the service has noticed", Duration::from_secs(10), || ground.log().contains("its process failed (signal"));
     assert!(service.night_process().is_none());
     assert_eq!(service.stop(), Some(0), "{}", ground.log());

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use super::args::ScheduleStatus;
-use super::decide::{ON_TIME_MINUTES, Rules, STARTS_MAX};
+use super::decide::{ON_TIME_MINUTES, Rules};
 use super::ledger::{self, Ledger, LedgerNight};
 use super::{Usable, read_all};
 use crate::archive::read_json;
@@ -113,7 +113,7 @@ fn lines(usable: &Usable, count: usize, now: DateTime<Utc>) -> Vec<Line> {
 fn told(night: &LedgerNight, is_held: bool) -> String {
     let mut words = match (night.exit, &night.note) {
         _ if !night.is_over() && is_held => "runs now".to_owned(),
-        _ if !night.is_over() && night.starts < STARTS_MAX => "its process died; started again".to_owned(),
+        _ if !night.is_over() && night.starts == 1 => "its process died".to_owned(),
         _ if !night.is_over() => format!("its process died {} times", night.starts),
         (_, Some(note)) => note.clone(),
         (Some(0), None) => "published".to_owned(),
