@@ -233,7 +233,7 @@ fn a_night_that_is_asked_to_end_leaves_nothing_and_is_still_due() {
 #[test]
 fn a_service_that_is_killed_loses_no_night_and_two_services_run_it_once() {
     let ground = due_ago(0, "run_once");
-    let slow = world(Duration::from_secs(4));
+    let slow = world(Duration::from_secs(2));
     let (first, _) = within_a_night(&ground, &slow);
     let second = ground.serve(&slow);
     first.kill();

@@ -18,7 +18,7 @@ pub struct Ended<'a> {
     pub output: &'a Path,
     /// The due night that it was; `None` for one that was started without being due.
     pub scheduled: Option<&'a Scheduled>,
-    /// How it ended.
+    /// How it ended; a fault of the program where its process died or had to be ended.
     pub exit: Exit,
     /// The snapshot that it made or would have made.
     pub snapshot: SnapshotId,

@@ -13,17 +13,18 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use super::after::{Ended, after};
 use super::args::ScheduleRun;
 use super::decide::Rules;
 use super::health::Health;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, record_path};
 use super::night::{GRACE_MINUTES, PUBLISHING, is_publishing, second, write_off};
 use super::service::{Waited, World, serve};
 use super::{Usable, read_all};
 use crate::archive::clear_drafts;
 use crate::exit::Exit;
 use crate::failed::Failed;
-use crate::record::RUNS;
+use crate::record::{RUNS, Scheduled};
 use crate::report::Said;
 use crate::run::open_for_writing;
 use crate::{harmless, lock};
@@ -212,6 +213,21 @@ impl Machine {
         }
     }
 
+    /// What follows a night whose process could not see to it itself.
+    fn follow_up(&self, usable: &Usable) {
+        let (schedule, output) = (&usable.schedule, self.output.as_path());
+        let ledger = Ledger::read(output, &schedule.name, Utc::now());
+        let Some(night) = ledger.nights.last().filter(|night| night.exit.is_none()) else { return };
+        let Ok(snapshot) = night.snapshot_id.parse() else { return };
+        let scheduled = night.due_at.map(|due_at| Scheduled { name: schedule.name.clone(), due_at, is_late: night.is_late });
+        let record = record_path(output, snapshot);
+        let (scheduled, record) = (scheduled.as_ref(), record.as_deref());
+        let ended = Ended { schedule, output, scheduled, exit: Exit::Bug, snapshot, record };
+        if let Some(said) = self.runtime.block_on(after(&ended)) {
+            log(said.trim_end());
+        }
+    }
+
     /// What becomes of a night that has ended in one way or another.
     fn settle(&self, schedule: usize, watched: &Watched) -> Result<String, Failed> {
         let usable = &self.schedules[schedule];
@@ -222,11 +238,16 @@ impl Machine {
                 Some(11) => "nothing was published; the last snapshot stays the latest".to_owned(),
                 Some(12) => "somebody else has run it".to_owned(),
                 Some(13) => "another run writes to the dataset; tried again soon".to_owned(),
-                _ => format!("its process failed ({status})"),
+                Some(1 | 2) => "it failed".to_owned(),
+                _ => {
+                    self.follow_up(usable);
+                    format!("its process failed ({status})")
+                }
             }),
             Watched::TooLong { minutes } => {
                 let note = format!("ended by force after {minutes} minutes");
                 write_off(usable, |ledger| ledger.end_by_force(Utc::now(), &note))?;
+                self.follow_up(usable);
                 Ok(note)
             }
             Watched::GivenUp { is_at_once } => {
