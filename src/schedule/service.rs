@@ -17,7 +17,7 @@ const AGAIN_S: i64 = 15;
 const AGAIN_MAX_S: i64 = 300;
 
 /// After a sleep of the machine, networks and clocks get so many seconds to find themselves.
-const SETTLE_S: i64 = 60;
+const SETTLE_S: i64 = 30;
 
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
