@@ -30,6 +30,9 @@ pub const HEADINGS: [Heading; 8] = [
     heading("snapshot_id", "snapshot"),
 ];
 
+/// What is said of a due instant that has no night.
+const GAP: &str = "none";
+
 /// One line.
 #[derive(Debug)]
 struct Line {
@@ -53,7 +56,7 @@ struct Counted {
 pub fn status(args: &ScheduleStatus, now: DateTime<Utc>) -> Result<Said, Failed> {
     let count = usize::try_from(args.count).unwrap_or(usize::MAX);
     let lines: Vec<Line> = read_all(&args.files)?.iter().flat_map(|usable| lines(usable, count, now)).collect();
-    let gaps = lines.iter().filter(|line| line.of.is_none() && line.due_at.is_some_and(|due_at| due_at <= now)).count();
+    let gaps = lines.iter().filter(|line| line.night == GAP).count();
     let mut columns = Columns::new(lines.len());
     let night = |line: &Line| line.of.clone();
     columns.texts("schedule", lines.iter().map(|line| Some(line.schedule.as_str())));
@@ -69,7 +72,7 @@ pub fn status(args: &ScheduleStatus, now: DateTime<Utc>) -> Result<Said, Failed>
     columns.longs("offers", lines.iter().map(|line| line.offers));
     columns.strings("snapshot_id", lines.iter().map(|line| line.offers.and(night(line)).map(|night| night.snapshot_id)));
     let data = print::rows(&columns.finish()?, &HEADINGS, args.printing.format)?;
-    let talk = (gaps > 0).then(|| format!("{gaps} due nights have no night\n"));
+    let talk = (gaps > 0).then(|| format!("{gaps} of the due instants have no night\n"));
     Ok(Said { data, talk, exit: Exit::Good })
 }
 
@@ -96,7 +99,7 @@ fn lines(usable: &Usable, count: usize, now: DateTime<Utc>) -> Vec<Line> {
         if ledger.of(due_at).is_none() {
             // The newest may still come.
             let is_to_come = now < rules.starts_at(due_at) + chrono::TimeDelta::minutes(ON_TIME_MINUTES);
-            let night = if is_to_come { "due now" } else { "none" };
+            let night = if is_to_come { "due now" } else { GAP };
             lines.push(Line { schedule: name.clone(), due_at: Some(due_at), night: night.to_owned(), of: None, offers: None });
         }
         last = usable.due.last_until(due_at - chrono::TimeDelta::seconds(1));
