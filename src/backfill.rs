@@ -141,7 +141,7 @@ pub async fn backfill_from(
             archive.keep_receipts(snapshot, source, receipts).map_err(RunError::from)?;
         }
         let rates: Vec<Rate> = rates.iter().flat_map(|(_, _, rates)| rates_of(rates, snapshot.date())).collect();
-        let night = run::judge_and_publish(output, &archive, snapshot, started_at, vec![delivery], &rates).await?;
+        let night = run::judge_and_publish(output, &archive, snapshot, (started_at, None), vec![delivery], &rates).await?;
         told(snapshot, Ok(&night));
         filled.nights.push(night);
     }

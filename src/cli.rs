@@ -7,6 +7,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Parser, Subcommand};
 
 use crate::print::Format;
+use crate::record::Scheduled;
+use crate::schedule::args::{ScheduleCheck, ScheduleNight, ScheduleRun, ScheduleStatus};
 
 /// A ledger of published GPU prices: every night's pages kept, made comparable, and added as one version of a Parquet
 /// dataset.
@@ -50,7 +52,7 @@ pub enum Verb {
     Backfill(Backfill),
     /// Look whether the dataset is whole and tonight's night can run; names the command that mends each problem
     Doctor(Doctor),
-    /// Say when nights are due
+    /// Run nights when they are due, and say when that is
     #[command(subcommand)]
     Schedule(ScheduleVerb),
 }
@@ -60,6 +62,14 @@ pub enum Verb {
 pub enum ScheduleVerb {
     /// List the next due nights
     Next(ScheduleNext),
+    /// Say in words what each schedule does, and refuse what cannot be
+    Check(ScheduleCheck),
+    /// Run one night as a schedule says, for a timer of the machine
+    Night(ScheduleNight),
+    /// Wait in the foreground and run each night when it is due
+    Run(ScheduleRun),
+    /// List the last nights of each schedule, those that are missing, and the next one
+    Status(ScheduleStatus),
 }
 
 /// Arguments of `schedule next`.
@@ -134,6 +144,9 @@ pub struct Collect {
     /// beside [default: none]
     #[arg(long, value_name = "MINUTES", value_parser = minutes)]
     pub max_minutes: Option<Duration>,
+    /// The due night that this is; only a schedule says so.
+    #[arg(skip)]
+    pub scheduled: Option<Scheduled>,
 }
 
 /// Minutes, also parts of one, as a length of time.

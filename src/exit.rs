@@ -15,7 +15,7 @@ pub enum Exit {
     /// What was asked for was refused, or something outside the program stood in its way, such as a full disk or a damaged file:
     /// nothing was published, the last snapshot stays the latest.
     Refused = 11,
-    /// Nothing was due: `backfill` found no new night, or a replay would correct nothing.
+    /// Nothing was due: no night of a schedule, no new night for `backfill`, or nothing that a replay would correct.
     NothingDue = 12,
     /// Another run is writing to the dataset; nothing was done.
     Locked = 13,

@@ -11,7 +11,7 @@ pub mod run;
 
 /// Which pages a night is made of.
 pub mod deliver;
-/// When a night is due.
+/// Nights that nobody watches: when they are due, and running them then.
 pub mod schedule;
 
 /// Raw answers, kept before anything reads them.
@@ -43,6 +43,8 @@ pub mod source;
 /// Rules over the whole night.
 pub mod validate;
 
+/// Words about a night to people who did not watch it.
+pub mod alerts;
 /// Earlier nights that a provider still publishes.
 pub mod backfill;
 

@@ -16,7 +16,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&Failed::new(Exit::Bug, "start the runtime", &error)),
     };
-    match runtime.block_on(report::run(cli)) {
+    let done = runtime.block_on(report::run(cli));
+    // A night that was ended because it took too long may still compute; nobody waits for it.
+    runtime.shutdown_background();
+    match done {
         Ok(said) => {
             if let Some(night) = &said.talk {
                 eprint!("{}", harmless::lines(night));

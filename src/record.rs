@@ -7,7 +7,7 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use polars::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::{ArchiveError, Sidecar, drafts, write_new, write_whole};
 use crate::fetch::Traffic;
@@ -28,6 +28,9 @@ pub struct RunRecord {
     /// The snapshot that it corrects; absent for a night as it was published first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrects: Option<String>,
+    /// The schedule that the night was due by; absent for a night that somebody started by hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduled: Option<Scheduled>,
     /// published, already_published or refused.
     pub outcome: &'static str,
     /// When the run started; differs from the snapshot's time for back-dated input.
@@ -46,6 +49,17 @@ pub struct RunRecord {
     pub providers: Vec<ProviderRecord>,
     /// Findings by severity and rule.
     pub findings: Vec<FindingCount>,
+}
+
+/// Which due night a run was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheduled {
+    /// Name of the schedule.
+    pub name: String,
+    /// When the night was due.
+    pub due_at: DateTime<Utc>,
+    /// Whether it started later than a due night may: it had been missed.
+    pub is_late: bool,
 }
 
 /// One provider of a run.

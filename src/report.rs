@@ -21,7 +21,7 @@ use crate::query;
 use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
 use crate::run::{self, Night};
-use crate::schedule::next;
+use crate::schedule;
 use crate::snapshot::read::{self, Snapshot};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
 use crate::{catalogue, doctor, explain, findings, machines, parse, prune, recorder, replay};
@@ -52,10 +52,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Findings(args) => findings::findings(&args).await,
         Verb::Backfill(args) => backfill(&args).await,
-        Verb::Schedule(ScheduleVerb::Next(args)) => {
-            let nights = next::next(&args, Utc::now()).map_err(|error| Failed::new(Exit::Usage, "", &error))?;
-            Ok(good(print::rows(&nights, &next::HEADINGS, args.printing.format)?))
-        }
+        Verb::Schedule(verb) => scheduled(verb).await,
         Verb::Doctor(args) => doctor::doctor(&args).await,
         Verb::Replay(args) => replay::replay(&args).await,
         Verb::Explain(args) => explain::explain(&args).await,
@@ -70,11 +67,28 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
     }
 }
 
+async fn scheduled(verb: ScheduleVerb) -> Result<Said, Failed> {
+    match verb {
+        ScheduleVerb::Next(args) => {
+            let nights = schedule::next::next(&args, Utc::now())?;
+            Ok(good(print::rows(&nights, &schedule::next::HEADINGS, args.printing.format)?))
+        }
+        ScheduleVerb::Check(args) => schedule::check::check(&args, Utc::now()),
+        ScheduleVerb::Night(args) => schedule::night::night(&args).await,
+        ScheduleVerb::Run(args) => schedule::keeper::run(&args).await,
+        ScheduleVerb::Status(args) => schedule::status::status(&args, Utc::now()),
+    }
+}
+
 fn good(data: String) -> Said {
     Said { data, talk: None, exit: Exit::Good }
 }
 
-async fn collect(args: &Collect) -> Result<Said, Failed> {
+/// What `collect` says.
+///
+/// # Errors
+/// When there is no outcome.
+pub(crate) async fn collect(args: &Collect) -> Result<Said, Failed> {
     let night = run::collect(args).await?;
     let output = args.dataset.output.as_path();
     let mut data = print::rows(&provider_rows(&night.record.providers)?, &PROVIDER_HEADINGS, Format::Table)?;

@@ -24,7 +24,7 @@ use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate, newest_rate_day, rates_frame};
 use crate::normalise::{Observed, normalise};
 use crate::offer::SCHEMA_VERSION;
-use crate::record::{self, RunRecord};
+use crate::record::{self, RunRecord, Scheduled};
 use crate::snapshot::publish::{Published, fit_all, publish};
 use crate::snapshot::recover::{clear_uncommitted, write_sidecars};
 use crate::snapshot::{SnapshotError, read};
@@ -99,7 +99,7 @@ pub async fn collect(args: &Collect) -> Result<Night, RunError> {
     let _lock = open_for_writing(output).await?;
     let archive = Archive::below(output);
     let deliveries = deliver(args, &scrapers, snapshot, &archive).await?;
-    judge_and_publish(output, &archive, snapshot, started_at, deliveries, &[]).await
+    judge_and_publish(output, &archive, snapshot, (started_at, args.scheduled.clone()), deliveries, &[]).await
 }
 
 /// Takes the dataset's lock and clears what a run that died left.
@@ -115,7 +115,8 @@ pub async fn open_for_writing(output: &Path) -> Result<lock::WriterLock, RunErro
     Ok(lock)
 }
 
-/// From a night's pages to its snapshot. `more_rates` are exchange rates beside those of the pages.
+/// From a night's pages to its snapshot. `started` is when the run started, and the due night that it is. `more_rates` are
+/// exchange rates beside those of the pages.
 ///
 /// # Errors
 /// When the dataset or the archive cannot be used.
@@ -123,7 +124,7 @@ pub async fn judge_and_publish(
     output: &Path,
     archive: &Archive,
     snapshot: SnapshotId,
-    started_at: DateTime<Utc>,
+    started: (DateTime<Utc>, Option<Scheduled>),
     deliveries: Vec<Delivery>,
     more_rates: &[Rate],
 ) -> Result<Night, RunError> {
@@ -134,7 +135,8 @@ pub async fn judge_and_publish(
     write_sidecars(output, &sidecars)?;
     let gathered: Vec<Gathered> = deliveries.into_iter().map(|delivery| gather(delivery, archive)).collect();
     let judged = judge(output, snapshot, &gathered, more_rates, None).await?;
-    conclude(output, Started { snapshot, started_at, is_published, sidecars }, judged).await
+    let (started_at, scheduled) = started;
+    conclude(output, Started { snapshot, started_at, scheduled, is_published, sidecars }, judged).await
 }
 
 /// A night that was judged and is not published.
@@ -226,6 +228,8 @@ pub struct Started {
     pub snapshot: SnapshotId,
     /// When the run started.
     pub started_at: DateTime<Utc>,
+    /// The due night that it is.
+    pub scheduled: Option<Scheduled>,
     /// Whether it was there already.
     pub is_published: bool,
     /// What it was made of, which belongs beside a published night as its record does: a run that dies once the night is
@@ -238,7 +242,7 @@ pub struct Started {
 /// # Errors
 /// When the dataset cannot be used, or has the snapshot with other rows.
 pub async fn conclude(output: &Path, started: Started, judged: Judged) -> Result<Night, RunError> {
-    let Started { snapshot, started_at, is_published, mut sidecars } = started;
+    let Started { snapshot, started_at, scheduled, is_published, mut sidecars } = started;
     // A run that does not see this one's lock may have published the night since.
     let is_published = is_published || read::snapshots(output).await?.iter().any(|known| known.id == snapshot);
     let Judged { verdict, rates, network } = judged;
@@ -248,6 +252,7 @@ pub async fn conclude(output: &Path, started: Started, judged: Judged) -> Result
     let mut record = RunRecord {
         snapshot_id: snapshot.to_string(),
         corrects: snapshot.corrects().map(|corrected| corrected.to_string()),
+        scheduled,
         outcome: "refused",
         started_at,
         ended_at: Utc::now(),

@@ -132,7 +132,7 @@ pub async fn replay_with(args: &Replay, find: &dyn Fn(&str) -> Option<&'static d
         let correction = chosen.id.next_correction().ok_or(ReplayError::TooManyCorrections { night: chosen.id })?;
         let judged = night.judge(correction).await?;
         let sidecars = kept::beside(correction, &night.deliveries);
-        let started = Started { snapshot: correction, started_at, is_published: false, sidecars };
+        let started = Started { snapshot: correction, started_at, scheduled: None, is_published: false, sidecars };
         let ended = run::conclude(output, started, judged).await?;
         exit = ended.exit;
         let _ = writeln!(

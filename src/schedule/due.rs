@@ -7,14 +7,18 @@
 
 use std::str::FromStr as _;
 
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeDelta, TimeZone as _, Utc};
+use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset as _, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
 
 /// More than any clock was ever changed by, the day that Samoa left out included.
 const CHANGE_HOURS_MAX: i64 = 26;
 
+/// How far back a last due instant is looked for, the shortest first: minutes, hours, days, a month, years, and the years
+/// between two leap days of a weekday.
+const LOOK_BACK_MINUTES: [i64; 9] = [2, 20, 150, 1_600, 6_000, 60_000, 600_000, 5_300_000, 22_000_000];
+
 /// Days of the week as crontabs count them; 7 is Sunday as well.
-const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+pub(super) const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
 /// When nights are due.
 #[derive(Debug, Clone)]
@@ -92,6 +96,42 @@ impl Due {
     /// The first due instant after another; `None` when there is none in this century.
     #[must_use]
     pub fn after(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.after_in_steady_time(after).or_else(|| self.after_change(after))
+    }
+
+    /// The last due instant that is not after another; `None` when there is none in the lifetime of a person before it.
+    #[must_use]
+    pub fn last_until(&self, until: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        LOOK_BACK_MINUTES.into_iter().find_map(|minutes| {
+            let from = until.checked_sub_signed(TimeDelta::minutes(minutes))?;
+            let mut last = self.after(from).filter(|first| *first <= until)?;
+            while let Some(next) = self.after(last).filter(|next| *next <= until) {
+                last = next;
+            }
+            Some(last)
+        })
+    }
+
+    /// The first due instant after another where no clock is changed near either: there the times of the wall come in the
+    /// order of their instants, and the first of them is the one. `None` where a clock is changed near.
+    fn after_in_steady_time(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let wall = self.is_steady(after).then(|| self.walls_after(after.with_timezone(&self.zone).naive_local()).next())??;
+        let at = self.zone.from_local_datetime(&wall).single()?.to_utc();
+        self.is_steady(at).then_some(at)
+    }
+
+    /// Whether the clock keeps its offset for as long before and after an instant as any change of a clock reaches.
+    fn is_steady(&self, at: DateTime<Utc>) -> bool {
+        let offset = |hours| self.zone.offset_from_utc_datetime(&(at + TimeDelta::hours(hours)).naive_utc()).fix();
+        let here = offset(0);
+        // No clock was ever changed and changed back within half a day.
+        [-CHANGE_HOURS_MAX, -CHANGE_HOURS_MAX / 2, CHANGE_HOURS_MAX / 2, CHANGE_HOURS_MAX]
+            .into_iter()
+            .all(|hours| offset(hours) == here)
+    }
+
+    /// The first due instant after another, whatever clocks do between.
+    fn after_change(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let margin = TimeDelta::hours(CHANGE_HOURS_MAX);
         let from = after.with_timezone(&self.zone).naive_local() - margin;
         let mut first: Option<(DateTime<Utc>, NaiveDateTime)> = None;
@@ -143,7 +183,7 @@ impl Due {
 }
 
 /// The five fields of an expression, nicknames written out.
-fn fields(cron: &str) -> Result<[String; 5], DueError> {
+pub(super) fn fields(cron: &str) -> Result<[String; 5], DueError> {
     let written_out = match cron.trim() {
         "@hourly" => "0 * * * *",
         "@daily" | "@midnight" => "0 0 * * *",
@@ -152,13 +192,17 @@ fn fields(cron: &str) -> Result<[String; 5], DueError> {
         "@yearly" | "@annually" => "0 0 1 1 *",
         other => other,
     };
+    // The `cron` crate knows more signs than crontabs do, and reads some of them in a sense of its own.
+    if let Some(sign) = written_out.chars().find(|sign| !sign.is_ascii_alphanumeric() && !"*,/- \t".contains(*sign)) {
+        return Err(DueError::Unreadable { cron: cron.to_owned(), reason: format!("a crontab knows no `{sign}`") });
+    }
     let fields: Vec<String> = written_out.split_whitespace().map(str::to_owned).collect();
     let count = fields.len();
     fields.try_into().map_err(|_| DueError::NotFiveFields { cron: cron.to_owned(), fields: count })
 }
 
 /// Days of the week by name: the `cron` crate counts them from 1, crontabs from 0.
-fn weekdays(field: &str) -> Result<String, String> {
+pub(super) fn weekdays(field: &str) -> Result<String, String> {
     if field == "*" {
         return Ok(field.to_owned());
     }
@@ -292,8 +336,65 @@ mod tests {
     fn what_is_no_expression_is_refused() {
         assert!(matches!(Due::new("0 0 2 * * *", "UTC"), Err(DueError::NotFiveFields { fields: 6, .. })));
         assert!(matches!(Due::new("", "UTC"), Err(DueError::NotFiveFields { fields: 0, .. })));
-        for wrong in ["60 2 * * *", "0 24 * * *", "a 2 * * *", "0 2 * * 8", "@often"] {
+        for wrong in ["60 2 * * *", "0 24 * * *", "a 2 * * *", "0 2 * * 8", "@often", "0 2 ? * 1", "0 2 L * *", "0 2 * * 1#2"] {
             assert!(Due::new(wrong, "UTC").is_err(), "{wrong}");
+        }
+    }
+
+    /// Zones whose clocks do what other clocks do not.
+    const ODD: [&str; 10] = [
+        "UTC",
+        "Europe/Berlin",
+        "America/New_York",
+        "America/St_Johns",
+        "America/Sao_Paulo",
+        "Asia/Kolkata",
+        "Asia/Kathmandu",
+        "Africa/Casablanca",
+        "Australia/Lord_Howe",
+        "Pacific/Apia",
+    ];
+
+    /// When a zone's clock is changed in the year from an instant on, to the hour.
+    fn changes(zone: Tz, from: DateTime<Utc>) -> Vec<DateTime<Utc>> {
+        let offset = |at: DateTime<Utc>| zone.offset_from_utc_datetime(&at.naive_utc()).fix();
+        let hours = (0..365 * 24).map(|hour| from + TimeDelta::hours(hour));
+        hours.filter(|at| offset(*at) != offset(*at + TimeDelta::hours(1))).collect()
+    }
+
+    #[test]
+    fn half_hours_of_india_and_newfoundland_are_kept() {
+        assert_eq!(due("0 2 * * *", "Asia/Kolkata", "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"), ["2026-03-01T20:30Z"]);
+        assert_eq!(
+            due("30 2 * * *", "America/St_Johns", "2026-03-07T00:00:00Z", "2026-03-10T00:00:00Z"),
+            ["2026-03-07T06:00Z", "2026-03-08T05:30Z", "2026-03-09T05:00Z"]
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
+        #[test]
+        fn the_short_way_finds_what_the_long_way_finds_and_the_last_is_the_one_before_the_next(
+            cron in prop::sample::select(vec!["30 2 * * *", "0 0 * * *", "*/20 * * * *", "15 */6 * * *", "0 2,3 * * 0", "59 23 31 * 1", "0 3 29 2 *"]),
+            zone in prop::sample::select(ODD.to_vec()),
+            // 2011, with the day that Samoa left out, to 2031.
+            year in 2011_i32..2031,
+            minute in 0_i64..365 * 24 * 60,
+            is_near_a_change in any::<bool>(),
+        ) {
+            let due = Due::new(cron, zone).expect("it is an expression");
+            let start = at(&format!("{year}-01-01T00:00:00Z"));
+            let changes = changes(due.zone(), start);
+            let near = is_near_a_change.then(|| changes.first()).flatten().map(|change| *change + TimeDelta::minutes(minute % 5_000 - 2_500));
+            let now = near.unwrap_or(start + TimeDelta::minutes(minute));
+            let next = due.after(now);
+            prop_assert_eq!(next, due.after_change(now));
+            let next = next.expect("there is a next one");
+            prop_assert_eq!(due.last_until(next), Some(next));
+            let last = due.last_until(next - TimeDelta::seconds(1)).expect("there is a last one");
+            prop_assert!(last <= now);
+            prop_assert_eq!(due.after(last), Some(next));
         }
     }
 

@@ -1,33 +1,86 @@
-//! When a night is due: `schedules/*.toml`, a cron expression in a time zone.
+//! Nights that nobody watches: `schedules/*.toml`, a cron expression in a time zone, and the programs that run them.
 //!
-//! In: a file and a clock. Out: instants. Never starts a night, and never guesses what a key means: one that is not known is
-//! refused with its place.
+//! In: a file, a clock, and what is written down of earlier nights. Out: instants, and one night for each of them. Never
+//! guesses what a key means: one that is not known is refused with its place. Never runs a provider whose terms restrict
+//! reading by machine: nobody is there who could agree.
 
+pub mod after;
+pub mod args;
+pub mod check;
+pub mod decide;
 pub mod due;
+pub mod health;
+pub mod keeper;
+pub mod ledger;
 pub mod next;
+pub mod night;
+pub mod service;
+pub mod status;
+mod values;
+pub mod words;
 
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
+use crate::alerts::config::Alerts;
 use due::{Due, DueError};
+
+/// So many due instants are looked at to know how close to each other they come: more than there are in an hour.
+const LOOKED_AT: usize = 100;
 
 /// A schedule file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// What it is called.
+    /// What it is called: letters, digits, `-` and `_`. Its nights are written down under this name.
+    #[serde(deserialize_with = "values::name")]
     pub name: String,
     /// Five fields of a crontab, or a nickname such as `@daily`.
     pub cron: String,
     /// IANA name of the zone whose clock the expression means. `Europe/Berlin`
     pub time_zone: String,
     /// Which providers are asked.
+    #[serde(deserialize_with = "values::providers")]
     pub providers: Providers,
     /// Root of the dataset.
     pub output: PathBuf,
-    /// Minutes after which a night is ended.
+    /// Minutes after which fetching ends; the night itself is ended a little later.
+    #[serde(deserialize_with = "values::minutes")]
     pub longest_minutes: u32,
+    /// A night starts up to so many minutes after it is due, so that not everybody asks at the same second.
+    #[serde(default)]
+    pub jitter_minutes: u32,
+    /// What is done about a night that was not run when it was due.
+    #[serde(default)]
+    pub missed: Missed,
+    /// How long pages are kept.
+    #[serde(default)]
+    pub retention: Retention,
+    /// Who is told.
+    #[serde(default)]
+    pub alerts: Alerts,
+}
+
+/// What is done about a night that was not run when it was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missed {
+    /// One night is run as soon as that is possible, however many were missed, and marked late.
+    #[default]
+    RunOnce,
+    /// Nothing; the next night is the next due one.
+    Skip,
+}
+
+/// How long pages are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retention {
+    /// After a published night, pages older than so many days go, unless a published row points to them.
+    #[serde(default, deserialize_with = "values::days")]
+    pub keep_archive_days: Option<u32>,
 }
 
 /// Which providers a schedule asks.
@@ -38,6 +91,17 @@ pub enum Providers {
     Word(Every),
     /// Their names.
     Named(Vec<String>),
+}
+
+impl Providers {
+    /// The names for `collect`, which takes none for all.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::Word(Every::All) => &[],
+            Self::Named(names) => names,
+        }
+    }
 }
 
 /// All providers.
@@ -79,6 +143,113 @@ pub enum ScheduleError {
         #[source]
         source: DueError,
     },
+    /// A night could start only after the next one is due.
+    #[error("use `jitter_minutes` of schedule {}: nights are due as close as {gap_minutes} minutes, so fewer than that", path.display())]
+    JitterTooLong {
+        /// The file.
+        path: PathBuf,
+        /// Shortest time between two due nights.
+        gap_minutes: i64,
+    },
+    /// There is no schedule to be had.
+    #[error("find a schedule in {}: there is no *.toml", folder.display())]
+    NoneThere {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Two schedules would write their nights down in one place.
+    #[error("tell schedules {} and {} apart: both are called `{name}` and write to {}", first.display(), second.display(), output.display())]
+    SameName {
+        /// One file.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// Their name.
+        name: String,
+        /// Their dataset.
+        output: PathBuf,
+    },
+}
+
+impl From<ScheduleError> for crate::failed::Failed {
+    fn from(error: ScheduleError) -> Self {
+        Self::new(crate::exit::Exit::Usage, "", &error)
+    }
+}
+
+/// A schedule that can be used.
+#[derive(Debug, Clone)]
+pub struct Usable {
+    /// Where it stands.
+    pub path: PathBuf,
+    /// What it says.
+    pub schedule: Schedule,
+    /// When it is due.
+    pub due: Due,
+}
+
+/// The schedule files that a command line means: files as they are, and of folders what ends in `.toml`, in order.
+///
+/// # Errors
+/// When a folder cannot be read or has none.
+pub fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, ScheduleError> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let unreadable = |source| ScheduleError::Unreadable { path: path.clone(), source };
+        let entries = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
+        let mut found: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+        found.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        found.sort();
+        if found.is_empty() {
+            return Err(ScheduleError::NoneThere { folder: path.clone() });
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+/// Reads all schedules that a command line means.
+///
+/// # Errors
+/// When one of them cannot be used, or two of one name write to one dataset.
+pub fn read_all(named: &[PathBuf]) -> Result<Vec<Usable>, ScheduleError> {
+    let mut all: Vec<Usable> = Vec::new();
+    for path in files(named)? {
+        let (schedule, due) = read(&path)?;
+        let usable = Usable { path, schedule, due };
+        usable.is_apart_from(&all)?;
+        all.push(usable);
+    }
+    Ok(all)
+}
+
+impl Usable {
+    /// The dataset's folder, the same for all who mean it.
+    #[must_use]
+    pub fn output(&self) -> PathBuf {
+        std::path::absolute(&self.schedule.output).unwrap_or_else(|_| self.schedule.output.clone())
+    }
+
+    /// Whether no other schedule has its name and its dataset.
+    ///
+    /// # Errors
+    /// When one has.
+    pub fn is_apart_from(&self, others: &[Self]) -> Result<(), ScheduleError> {
+        let is_same = |other: &&Self| other.schedule.name == self.schedule.name && other.output() == self.output();
+        match others.iter().find(is_same) {
+            None => Ok(()),
+            Some(other) => Err(ScheduleError::SameName {
+                first: other.path.clone(),
+                second: self.path.clone(),
+                name: self.schedule.name.clone(),
+                output: self.output(),
+            }),
+        }
+    }
 }
 
 /// Reads a schedule file.
@@ -102,7 +273,27 @@ pub fn parse(text: &str, path: &Path) -> Result<(Schedule, Due), ScheduleError> 
         field: if matches!(source, DueError::UnknownZone { .. }) { "time_zone" } else { "cron" },
         source,
     })?;
+    if schedule.jitter_minutes > 0
+        && let Some(gap) = shortest_gap(&due)
+        && TimeDelta::minutes(i64::from(schedule.jitter_minutes)) >= gap
+    {
+        return Err(ScheduleError::JitterTooLong { path: path.to_owned(), gap_minutes: gap.num_minutes() });
+    }
     Ok((schedule, due))
+}
+
+/// Shortest time between two of the due instants of a while.
+fn shortest_gap(due: &Due) -> Option<TimeDelta> {
+    let mut last = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
+    let mut shortest: Option<TimeDelta> = None;
+    for index in 0..LOOKED_AT {
+        let next = due.after(last)?;
+        if index > 0 {
+            shortest = Some(shortest.map_or(next - last, |shortest| shortest.min(next - last)));
+        }
+        last = next;
+    }
+    shortest
 }
 
 /// Place and reason, without the picture between them.
@@ -142,6 +333,39 @@ mod tests {
         let line = text.lines().position(|line| line.starts_with("longest")).expect("it is there") + 1;
         let told = error(&text);
         assert!(told.contains(&format!("line {line}, column 1")) && told.contains("longest_seconds"), "{told}");
+    }
+
+    #[test]
+    fn what_a_schedule_may_say_is_read_and_what_it_does_not_say_is_the_usual() {
+        let (plain, _) = parsed(NIGHTLY).expect("it is a schedule");
+        assert_eq!((plain.missed, plain.jitter_minutes, plain.retention.keep_archive_days), (Missed::RunOnce, 0, None));
+        let text = format!("{NIGHTLY}jitter_minutes = 10\nmissed = \"skip\"\n[retention]\nkeep_archive_days = 90\n[alerts]\n");
+        let (full, _) = parsed(&text).expect("it is a schedule");
+        assert_eq!((full.missed, full.jitter_minutes, full.retention.keep_archive_days), (Missed::Skip, 10, Some(90)));
+    }
+
+    #[test]
+    fn a_schedule_that_cannot_be_is_refused_with_its_place() {
+        for (from, to, place, words) in [
+            ("name = \"nightly\"", "name = \"../etc\"", "line 2, column 8", "letters of English"),
+            ("longest_minutes = 60", "longest_minutes = 0", "line 7, column 19", "1 to 10080 minutes"),
+            ("\"all\"", "[]", "line 5, column 13", "no provider is none"),
+            ("\"all\"", "[\"acme\"]", "line 5, column 13", "no provider `acme`"),
+            ("\"all\"", "[\"lambda\", \"lambda\"]", "line 5, column 13", "twice"),
+            ("longest_minutes = 60", "longest_minutes = 60\nmissed = \"later\"", "line 8, column 10", "run_once"),
+            (
+                "longest_minutes = 60",
+                "longest_minutes = 60\n[retention]\nkeep_archive_days = 0",
+                "line 9, column 21",
+                "1 day or more",
+            ),
+            ("longest_minutes = 60", "longest_minutes = 60\n[retention]\nkeep_days = 9", "line 9, column 1", "keep_days"),
+        ] {
+            let told = error(&NIGHTLY.replace(from, to));
+            assert!(told.contains(place) && told.contains(words), "{told}");
+        }
+        let told = error(&NIGHTLY.replace("0 2 * * *", "*/15 * * * *").replace("60", "60\njitter_minutes = 15"));
+        assert!(told.contains("`jitter_minutes`") && told.contains("as close as 15 minutes"), "{told}");
     }
 
     proptest! {

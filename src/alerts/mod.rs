@@ -1,0 +1,3 @@
+//! Words about a night to people who did not watch it.
+
+pub mod config;

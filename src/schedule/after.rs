@@ -1,0 +1,51 @@
+//! What follows a night that a schedule ran, however it ended. Nothing here changes how it ended.
+
+use std::path::Path;
+
+use super::Schedule;
+use crate::cli::{Dataset, Prune};
+use crate::exit::Exit;
+use crate::night::SnapshotId;
+use crate::prune::prune;
+use crate::record::Scheduled;
+
+/// A night that a schedule ran and that has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    /// The schedule.
+    pub schedule: &'a Schedule,
+    /// Root of the dataset.
+    pub output: &'a Path,
+    /// The due night that it was; `None` for one that was started without being due.
+    pub scheduled: Option<&'a Scheduled>,
+    /// How it ended; a fault of the program where its process died or had to be ended.
+    pub exit: Exit,
+    /// The snapshot that it made or would have made.
+    pub snapshot: SnapshotId,
+    /// Its run record; `None` where it came to no outcome.
+    pub record: Option<&'a Path>,
+}
+
+impl Ended<'_> {
+    /// Whether the night is a published snapshot.
+    #[must_use]
+    pub const fn is_published(&self) -> bool {
+        matches!(self.exit, Exit::Good | Exit::Partial)
+    }
+}
+
+/// Does what the schedule asks for after a night, and says what came of it.
+pub async fn after(ended: &Ended<'_>) -> Option<String> {
+    retained(ended).await
+}
+
+/// Removes pages that are kept long enough, after a published night; never one that a published row points to.
+async fn retained(ended: &Ended<'_>) -> Option<String> {
+    let keep_days = ended.schedule.retention.keep_archive_days.filter(|_| ended.is_published())?;
+    let dataset = Dataset { output: ended.output.to_owned() };
+    let said = prune(&Prune { dataset, keep_days, dry_run: false, published_too: false }).await;
+    Some(match said {
+        Ok(said) => said.data,
+        Err(failed) => format!("{failed}; the night itself is published\n"),
+    })
+}
