@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Parser, Subcommand};
 
+use crate::log::LogForm;
 use crate::print::Format;
 
 /// A ledger of published GPU prices: every night's pages kept, made comparable, and added as one version of a Parquet
@@ -13,6 +14,9 @@ use crate::print::Format;
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true)]
 pub struct Cli {
+    /// How a run tells on standard error what it does: lines for people, or one JSON object a line
+    #[arg(long, global = true, value_enum, default_value_t, env = "GPULEDGER_LOG", value_name = "FORM")]
+    pub log: LogForm,
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
@@ -39,6 +43,8 @@ pub enum Verb {
     Hardware(Hardware),
     /// List what the rules found in a night, also in one that was refused
     Findings(Findings),
+    /// Tell what happened: all runs, or those of a day with every provider, also of a night that was refused
+    Runs(Runs),
     /// Derive a published night again from the archive and compare; asks no network
     Replay(Replay),
     /// Show where a price stands in the archived page, and each step from there to USD per GPU-hour
@@ -232,6 +238,20 @@ pub struct Findings {
     /// At most so many rows; 0 for all
     #[arg(long, default_value_t = 50)]
     pub limit: usize,
+}
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+pub struct Runs {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+    /// The night, published or refused: its day, its id, `latest` or `previous` [default: one line for every run]
+    #[arg(value_name = "DAY-OR-RUN")]
+    pub night: Option<String>,
 }
 
 /// Arguments of `backfill`.

@@ -24,7 +24,7 @@ use crate::run::{self, Night};
 use crate::schedule::next;
 use crate::snapshot::read::{self, Snapshot};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
-use crate::{doctor, explain, findings, machines, parse, prune, recorder, replay};
+use crate::{doctor, explain, findings, machines, parse, prune, recorder, replay, runs};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Findings(args) => findings::findings(&args).await,
+        Verb::Runs(args) => runs::runs(&args),
         Verb::Backfill(args) => backfill(&args).await,
         Verb::Schedule(ScheduleVerb::Next(args)) => {
             let nights = next::next(&args, Utc::now()).map_err(|error| Failed::new(Exit::Usage, "", &error))?;

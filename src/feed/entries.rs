@@ -1,0 +1,90 @@
+//! The entries of one night: a provider's price changes, a provider that stays away, a night that was refused.
+
+use std::fmt::Write as _;
+
+use atom_syndication::{Category, Content, Entry, Text};
+
+use super::at;
+use crate::changes::{Missing, PriceChange};
+use crate::harmless;
+use crate::night::SnapshotId;
+use crate::runs::KeptRun;
+
+/// Most price changes, or providers of a refused night, that one entry lists.
+const LINES_MAX: usize = 50;
+
+/// Longest line, in characters.
+const LINE_MAX: usize = 300;
+
+/// The entries of a published night: one for each provider that changed prices, and one for each that has been missing.
+pub(super) fn of_night<'a>(
+    feed: &str,
+    night: SnapshotId,
+    changes: &[PriceChange],
+    missing: impl Iterator<Item = &'a Missing>,
+) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    // They are in order of provider.
+    for of_provider in changes.chunk_by(|a, b| a.provider == b.provider) {
+        let provider = &of_provider[0].provider;
+        let title = match of_provider {
+            [only] => format!("{provider}: {} {}", only.what(), only.how()),
+            several => format!("{provider}: {} prices changed", several.len()),
+        };
+        let intro = format!("In the night of {night}, compared with the newest night before that has the offer:");
+        let lines = of_provider.iter().map(|change| format!("{}: {}", change.what(), change.how()));
+        let id = format!("{feed}/night/{}/changes/{provider}", night.original());
+        entries.push(entry(id, night, &title, "price_changes", &intro, lines));
+    }
+    for gone in missing {
+        let provider = &gone.provider;
+        let title = format!("{provider}: missing for {} nights", gone.nights);
+        let intro = format!("The last night that has it is {}. Why it is missing in the night of {night}:", gone.last_seen);
+        let id = format!("{feed}/night/{}/missing/{provider}", gone.last_seen.original());
+        entries.push(entry(id, night, &title, "provider_missing", &intro, std::iter::once(gone.reason.clone())));
+    }
+    entries
+}
+
+/// The id of the entry of a refused night.
+pub(super) fn refused_id(feed: &str, night: SnapshotId) -> String {
+    format!("{feed}/night/{night}/refused")
+}
+
+/// The entry of a refused night.
+pub(super) fn refused(feed: &str, night: SnapshotId, run: &KeptRun) -> Entry {
+    let title = format!("Night {night} was refused: nothing was published");
+    let intro = "What was published before stays as it was. What was wrong with each provider:";
+    let bad = run.providers.iter().filter(|provider| provider.status != "complete");
+    let lines = bad.map(|provider| {
+        format!("{}: {}, {}", provider.provider, provider.status, provider.reason.as_deref().unwrap_or("no reason recorded"))
+    });
+    entry(refused_id(feed, night), night, &title, "night_refused", intro, lines)
+}
+
+fn entry(id: String, night: SnapshotId, title: &str, kind: &str, intro: &str, lines: impl Iterator<Item = String>) -> Entry {
+    let mut html = format!("<p>{}</p>\n<ul>\n", escaped(intro));
+    let mut lines = lines;
+    for line in lines.by_ref().take(LINES_MAX) {
+        let _ = writeln!(html, "<li>{}</li>", escaped(&harmless::cut(&line, LINE_MAX)));
+    }
+    html.push_str("</ul>");
+    let more = lines.count();
+    if more > 0 {
+        let _ = write!(html, "\n<p>… and {more} more: gpuledger diff shows all.</p>");
+    }
+    let mut entry = Entry::default();
+    entry.set_id(id);
+    entry.set_title(Text::plain(harmless::cut(title, LINE_MAX).into_owned()));
+    entry.set_updated(at(night.instant()));
+    entry.set_published(Some(at(night.instant())));
+    entry.set_categories(vec![Category { term: kind.to_owned(), scheme: None, label: None }]);
+    let content = Content { value: Some(html), content_type: Some("html".to_owned()), ..Content::default() };
+    entry.set_content(Some(content));
+    entry
+}
+
+/// Text as HTML shows it. The feed's XML is made of this, by the library.
+fn escaped(text: &str) -> String {
+    harmless::line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
