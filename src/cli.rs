@@ -66,6 +66,55 @@ pub enum Verb {
 pub enum ScheduleVerb {
     /// List the next due nights
     Next(ScheduleNext),
+    /// Print ready files with which systemd, cron, GitHub Actions or Kubernetes starts the nights
+    Install(ScheduleInstall),
+}
+
+/// Arguments of `schedule install`.
+#[derive(Debug, Args)]
+pub struct ScheduleInstall {
+    /// What starts the nights.
+    #[command(flatten)]
+    pub on: Starter,
+    /// The schedule file, with the path that it has for the one who starts it; one that is not whole begins at --directory
+    pub file: PathBuf,
+    /// Write the files into this folder instead of printing them
+    #[arg(long, value_name = "DIR")]
+    pub into: Option<PathBuf>,
+    /// Where the program is
+    #[arg(long, value_name = "PATH", default_value = "/usr/local/bin/gpuledger")]
+    pub program: PathBuf,
+    /// Where it runs: what the schedule's paths begin at
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/gpuledger")]
+    pub directory: PathBuf,
+    /// File with the environment: contact, keys of providers, addresses of webhooks
+    #[arg(long, value_name = "PATH", default_value = "/etc/gpuledger/environment")]
+    pub environment: PathBuf,
+    /// User that it runs as
+    #[arg(long, default_value = "gpuledger")]
+    pub user: String,
+    /// Image that has the program, for Kubernetes
+    #[arg(long, default_value = concat!("gpuledger:", env!("CARGO_PKG_VERSION")))]
+    pub image: String,
+}
+
+/// What starts the nights: one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+#[expect(clippy::struct_excessive_bools, reason = "one flag for each, of which exactly one is given")]
+pub struct Starter {
+    /// A service and a timer of systemd
+    #[arg(long)]
+    pub systemd: bool,
+    /// A file for /etc/cron.d
+    #[arg(long)]
+    pub crontab: bool,
+    /// A workflow of GitHub Actions
+    #[arg(long)]
+    pub github_actions: bool,
+    /// A CronJob of Kubernetes, with its volume and its schedule
+    #[arg(long)]
+    pub kubernetes: bool,
 }
 
 /// Arguments of `schedule next`.

@@ -87,8 +87,8 @@ pub fn warn(event: &str, reason: &str) {
 
 fn json_line(level: Level, event: &str, fields: &Value) -> String {
     let ts = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
-    let mut text = json!({ "ts": ts, "level": level.word(), "event": event }).to_string();
-    text.pop();
+    // Written by hand so that these three come first: people read such lines too.
+    let mut text = format!(r#"{{"ts":"{ts}","level":"{}","event":{}"#, level.word(), Value::from(event));
     for (name, value) in fields.as_object().expect("fields are an object") {
         text += &format!(",{}:{value}", Value::from(name.as_str()));
     }
@@ -97,11 +97,11 @@ fn json_line(level: Level, event: &str, fields: &Value) -> String {
 }
 
 /// Tells that a night begins.
-pub fn night_began(snapshot: &str, providers: usize, output: &std::path::Path) {
+pub fn night_began(snapshot: &str, output: &std::path::Path) {
     let output = output.display().to_string();
     if !is_watched() {
-        let plain = format!("night {snapshot} begins: {providers} providers, into {output}");
-        say(Level::Info, "night_began", &plain, &json!({ "snapshot_id": snapshot, "providers": providers, "output": output }));
+        let plain = format!("night {snapshot} begins, into {output}");
+        say(Level::Info, "night_began", &plain, &json!({ "snapshot_id": snapshot, "output": output }));
     }
 }
 
@@ -155,10 +155,11 @@ pub fn failed(exit: Exit, reason: &str, help: Option<&str>) {
 fn plain(provider: &ProviderRecord) -> String {
     let network = provider.network;
     let mut text = format!(
-        "{}: {}, {} offers, {} skipped, {} held back, {}/{} scopes, {} requests ({} again), {}, {:.1} s",
+        "{}: {}, {} {}, {} skipped, {} held back, {}/{} scopes, {} requests ({} again), {}, {:.1} s",
         provider.provider,
         provider.status,
         provider.rows,
+        if is_of_rates(&provider.provider) { "rates" } else { "offers" },
         provider.skipped,
         provider.quarantined,
         provider.scopes_complete,
@@ -174,14 +175,21 @@ fn plain(provider: &ProviderRecord) -> String {
     text
 }
 
+/// Whether a source has exchange rates and no offers.
+fn is_of_rates(provider: &str) -> bool {
+    gpuledger_scrapers::find(provider).is_some_and(|scraper| scraper.manifest().published.is_none())
+}
+
 /// The fields of a provider's line. Their names stay as they are.
 fn fields(snapshot: &str, provider: &ProviderRecord) -> Value {
+    let (offers, rates) = if is_of_rates(&provider.provider) { (0, provider.rows) } else { (provider.rows, 0) };
     json!({
         "snapshot_id": snapshot,
         "provider": provider.provider,
         "status": provider.status,
         "input": provider.input,
-        "offers": provider.rows,
+        "offers": offers,
+        "rates": rates,
         "skipped": provider.skipped,
         "held_back": provider.quarantined,
         "scopes": provider.scopes,

@@ -21,7 +21,7 @@ use crate::query;
 use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
 use crate::run::{self, Night};
-use crate::schedule::next;
+use crate::schedule::{install, next};
 use crate::snapshot::read::{self, Snapshot};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
 use crate::{doctor, explain, findings, machines, parse, prune, recorder, replay, runs};
@@ -57,6 +57,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
             let nights = next::next(&args, Utc::now()).map_err(|error| Failed::new(Exit::Usage, "", &error))?;
             Ok(good(print::rows(&nights, &next::HEADINGS, args.printing.format)?))
         }
+        Verb::Schedule(ScheduleVerb::Install(args)) => install::install(&args, Utc::now()),
         Verb::Doctor(args) => doctor::doctor(&args).await,
         Verb::Replay(args) => replay::replay(&args).await,
         Verb::Explain(args) => explain::explain(&args).await,

@@ -99,7 +99,7 @@ pub async fn collect(args: &Collect) -> Result<Night, RunError> {
     let output = args.dataset.output.as_path();
     let _lock = open_for_writing(output).await?;
     let archive = Archive::below(output);
-    log::night_began(&snapshot.to_string(), scrapers.len(), output);
+    log::night_began(&snapshot.to_string(), output);
     let deliveries = deliver(args, &scrapers, snapshot, &archive).await?;
     let night = judge_and_publish(output, &archive, snapshot, started_at, deliveries, &[]).await?;
     let published = (night.record.outcome == "published").then_some(snapshot);

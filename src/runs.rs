@@ -295,6 +295,8 @@ fn providers_frame(runs: &[KeptRun]) -> PolarsResult<DataFrame> {
     columns.longs("bytes", all.iter().map(|(_, provider)| long(provider.bytes)));
     columns.floats("seconds", all.iter().map(|(_, provider)| Some(provider.seconds)));
     columns.texts("reason", all.iter().map(|(_, provider)| provider.reason.as_deref()));
+    let findings = |run: &KeptRun| run.findings.iter().map(|found| format!("{} {}", found.count, found.rule)).collect::<Vec<_>>();
+    columns.strings("run_findings", all.iter().map(|(run, _)| Some(findings(run).join(", "))));
     columns.finish()
 }
 

@@ -4,6 +4,7 @@
 //! refused with its place.
 
 pub mod due;
+pub mod install;
 pub mod next;
 
 use std::path::{Path, PathBuf};
