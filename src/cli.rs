@@ -101,7 +101,6 @@ pub struct ScheduleInstall {
 /// What starts the nights: one of these.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-#[expect(clippy::struct_excessive_bools, reason = "one flag for each, of which exactly one is given")]
 pub struct Starter {
     /// A service and a timer of systemd
     #[arg(long)]

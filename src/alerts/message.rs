@@ -148,3 +148,30 @@ impl Alert {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_calls_nobody_in_a_chat_and_moves_no_cursor() {
+        let line = "<!channel> <at user_id=\"all\"></at> @here & \u{1b}[2J\u{202e}x".to_owned();
+        let alert = Alert::new("1".to_owned(), Kind::PriceChanges, ("nightly", "night"), "t", vec![line]);
+        let slack = alert.body(Form::Slack).to_string();
+        assert!(slack.contains("&lt;!channel&gt;") && slack.contains("&amp;") && !slack.contains('<'), "{slack}");
+        let feishu = alert.body(Form::Feishu).to_string();
+        assert!(!feishu.contains('<') && feishu.contains("＜at"), "{feishu}");
+        assert_eq!(alert.body(Form::Dingtalk)["at"]["isAtAll"], false);
+        for form in [Form::Json, Form::Slack, Form::Feishu, Form::Dingtalk] {
+            assert!(!alert.body(form).to_string().contains('\u{202e}'));
+        }
+    }
+
+    #[test]
+    fn a_long_story_is_cut_and_counted() {
+        let lines = (0..57).map(|index| format!("{index} {}", "x".repeat(9_000))).collect();
+        let alert = Alert::new("1".to_owned(), Kind::PriceChanges, ("s", "n"), &"t".repeat(9_000), lines);
+        assert_eq!((alert.lines.len(), alert.more), (LINES_MAX, 37));
+        assert!(alert.text().ends_with("… and 37 more") && alert.text().len() < 6_000);
+    }
+}

@@ -88,3 +88,46 @@ fn entry(id: String, night: SnapshotId, title: &str, kind: &str, intro: &str, li
 fn escaped(text: &str) -> String {
     harmless::line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::changes::PriceChange;
+
+    fn change(label: &str) -> PriceChange {
+        PriceChange {
+            provider: "acme".to_owned(),
+            offer: label.to_owned(),
+            region: "<b>eu</b>".to_owned(),
+            gpu_model: "H100 SXM".to_owned(),
+            gpu_count: "8".to_owned(),
+            os: "linux".to_owned(),
+            pricing_model: "on_demand".to_owned(),
+            plan: String::new(),
+            commitment_months: String::new(),
+            currency_code: "USD".to_owned(),
+            unit: "hour".to_owned(),
+            amount_before: "2".to_owned(),
+            amount_now: "3".to_owned(),
+            change_percent: Some(50.0),
+            offer_id: "1".to_owned(),
+            before: "2026-11-01T02-00-00Z".parse().expect("an id"),
+        }
+    }
+
+    #[test]
+    fn what_a_page_says_is_text_in_the_feed_and_in_the_html_within() {
+        let night: SnapshotId = "2026-11-02T02-00-00Z".parse().expect("an id");
+        let hostile = "</li><script>alert(1)</script>]]>&lt;\u{0}\u{1b}[2J\u{202e}\u{ffff}\"'";
+        let many: Vec<PriceChange> = (0..LINES_MAX + 37).map(|_| change(hostile)).collect();
+        let mut feed = atom_syndication::Feed::default();
+        feed.set_entries(of_night("tag:x", night, &many, std::iter::empty()));
+        let xml = String::from_utf8(feed.write_to(Vec::new()).expect("it is written")).expect("it is text");
+        let document = roxmltree::Document::parse(&xml).expect("another parser reads it");
+        let content = document.descendants().find(|node| node.has_tag_name(("http://www.w3.org/2005/Atom", "content")));
+        let html = content.and_then(|node| node.text()).expect("it has text").to_owned();
+        assert_eq!(html.matches("<li>").count(), LINES_MAX);
+        assert!(html.contains("&lt;/li&gt;&lt;script&gt;") && !html.contains("<script") && !html.contains("<b>"), "{html}");
+        assert!(html.contains("\\u{1b}[2J\\u{202e}\\u{ffff}") && html.contains("and 37 more"), "{html}");
+    }
+}
