@@ -4,7 +4,7 @@
 //! out harmless in both forms. Never writes to standard output, which is data, and never decides how a run ends.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use chrono::{SecondsFormat, Utc};
 use indicatif::HumanBytes;
@@ -48,17 +48,18 @@ impl Level {
     }
 }
 
-static IS_JSON: AtomicBool = AtomicBool::new(false);
+static FORM: OnceLock<LogForm> = OnceLock::new();
 
-/// Chooses the form for the rest of the run.
+/// Chooses the form for the rest of the run; the first choice holds. Before it nothing is told: this is a library too.
 pub fn choose(form: LogForm) {
-    IS_JSON.store(form == LogForm::Json, Ordering::Relaxed);
+    // Whoever chose first has told lines already.
+    let _ = FORM.set(form);
 }
 
-/// The form that was chosen.
+/// The form that was chosen; plain where none was.
 #[must_use]
 pub fn form() -> LogForm {
-    if IS_JSON.load(Ordering::Relaxed) { LogForm::Json } else { LogForm::Plain }
+    FORM.get().copied().unwrap_or_default()
 }
 
 /// Whether lines are drawn and redrawn for somebody who watches.
@@ -72,9 +73,10 @@ pub fn is_watched() -> bool {
 /// # Panics
 /// Never: fields are a JSON object wherever this is called.
 pub fn say(level: Level, event: &str, plain: &str, fields: &Value) {
-    let line = match form() {
-        LogForm::Plain => harmless::line(plain),
-        LogForm::Json => json_line(level, event, fields),
+    let line = match FORM.get() {
+        None => return,
+        Some(LogForm::Plain) => harmless::line(plain),
+        Some(LogForm::Json) => json_line(level, event, fields),
     };
     // A reader that closes the pipe ends no night.
     let _ = writeln!(std::io::stderr(), "{line}");

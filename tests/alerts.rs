@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use gpuledger::alerts::{Alerts, Delivered, LINES_MAX, Limits, NightEnd, after_night_within};
 use gpuledger::exit::Exit;
+use gpuledger::log::{self, LogForm};
 use gpuledger::run::Night;
 use nightly::Nights;
 use rough::{count, nobody, rough_server, send};
@@ -76,7 +77,7 @@ async fn a_change(nights: &Nights) -> Night {
     nights.night("2026-11-02T02:00:00Z").await
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_price_change_is_told_once_to_every_webhook_in_its_own_form() {
     let (nights, server) = (Nights::new(), MockServer::start().await);
     Mock::given(path("/feishu"))
@@ -121,7 +122,7 @@ async fn a_price_change_is_told_once_to_every_webhook_in_its_own_form() {
     assert_eq!(bodies(&server).await.len(), 4);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_change_of_a_source_or_too_small_is_not_told() {
     for (more, is_told) in [
         ("", true),
@@ -146,7 +147,7 @@ async fn what_is_no_change_of_a_source_or_too_small_is_not_told() {
     assert_eq!(told(&one(&format!("{}/hook", server.uri()), "json", ""), &nights, &night).await, []);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_has_a_bounded_size_and_says_how_many_more_there_are() {
     let (nights, server) = (Nights::new(), server(200).await);
     nights.night("2026-11-01T02:00:00Z").await;
@@ -163,7 +164,7 @@ async fn a_message_has_a_bounded_size_and_says_how_many_more_there_are() {
     assert_eq!(body["changes"].as_array().map(Vec::len), Some(LINES_MAX));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_a_fault_is_tried_three_times_and_told_the_next_night_what_it_missed() {
     let (nights, server) = (Nights::new(), MockServer::start().await);
     Mock::given(path("/hook")).respond_with(ResponseTemplate::new(503)).up_to_n_times(3).with_priority(1).mount(&server).await;
@@ -185,7 +186,7 @@ async fn a_server_with_a_fault_is_tried_three_times_and_told_the_next_night_what
     assert!(spool.contains("\"waiting\": []"), "{spool}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_try_cannot_mend_is_tried_once_and_waits() {
     for (answer, reason) in [
         (ResponseTemplate::new(404), "it answered 404"),
@@ -204,7 +205,7 @@ async fn what_another_try_cannot_mend_is_tried_once_and_waits() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_never_answers_holds_the_night_up_for_a_bounded_time() {
     let nights = Nights::new();
     let (address, asked) = rough_server(|_, _| {
@@ -232,7 +233,7 @@ async fn a_server_that_never_answers_holds_the_night_up_for_a_bounded_time() {
     assert_eq!(count(&asked), 1);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redirect_is_not_followed() {
     let (nights, elsewhere, server) = (Nights::new(), server(200).await, MockServer::start().await);
     let to = format!("{}/hook", elsewhere.uri());
@@ -246,7 +247,7 @@ async fn a_redirect_is_not_followed() {
     assert_eq!(bodies(&elsewhere).await, Vec::<Value>::new());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_night_that_failed_is_told_once_however_often_it_is_tried() {
     let (nights, server) = (Nights::new(), server(200).await);
     let alerts = one(&format!("{}/hook", server.uri()), "json", "");
@@ -269,7 +270,7 @@ async fn a_night_that_failed_is_told_once_however_often_it_is_tried() {
     assert_eq!(bodies(&server).await.len(), 2);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_that_stays_away_is_told_once() {
     let (nights, server) = (Nights::new(), server(200).await);
     let alerts = one(&format!("{}/hook", server.uri()), "json", "missing_nights = 2");
@@ -284,7 +285,7 @@ async fn a_provider_that_stays_away_is_told_once() {
     assert!(text.contains("modal: not in the last 2 nights, last in 2026-11-01T02-00-00Z"), "{text}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nights_that_were_not_told_are_told_with_the_next() {
     let (nights, server) = (Nights::new(), server(200).await);
     let alerts = one(&format!("{}/hook", server.uri()), "json", "");
@@ -300,7 +301,7 @@ async fn nights_that_were_not_told_are_told_with_the_next() {
     assert_eq!(told(&alerts, &nights, &third).await, []);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_could_not_be_told_for_a_week_is_given_up() {
     let nights = Nights::new();
     let alerts = one(&format!("{}/hook", nobody()), "json", "");
@@ -315,7 +316,7 @@ async fn a_message_that_could_not_be_told_for_a_week_is_given_up() {
     assert!(told[0].reason.as_ref().is_some_and(|reason| reason.contains("for 7 days")), "{told:?}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_goes_wrong_with_alerts_is_a_fault_of_the_night() {
     let (nights, server) = (Nights::new(), server(200).await);
     let alerts = one(&format!("{}/hook", server.uri()), "json", "");
@@ -358,15 +359,15 @@ fn a_table_that_means_nothing_is_refused_and_never_shows_a_secret() {
 const SECRET: &str = "T0SECRET/B0SECRET/xoxSECRETxox";
 
 /// What the next test runs as a process of its own, with the secret in its environment.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "another test runs it"]
 async fn a_process_with_a_secret() {
+    log::choose(LogForm::Plain);
     let nights = Nights::new();
     let night = a_change(&nights).await;
     let alerts = alerts("[[webhooks]]\nurl_env = \"GPULEDGER_TEST_HOOK\"\nform = \"json\"");
     for _ in 0..2 {
-        let told = told(&alerts, &nights, &night).await;
-        eprintln!("{told:?}");
+        eprintln!("{:?}", told(&alerts, &nights, &night).await);
     }
     for file in all_files(&nights.dataset.root()) {
         let text = String::from_utf8_lossy(&bytes_of(&file)).into_owned();
@@ -374,7 +375,7 @@ async fn a_process_with_a_secret() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_that_is_a_secret_goes_to_its_server_and_nowhere_else() {
     let echo = MockServer::start().await;
     let body = format!("no such hook: /services/{SECRET}");

@@ -80,7 +80,7 @@ fn cheaper(text: String) -> String {
     text.replace("$3.99", "$3.59")
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_price_that_its_source_changed_is_an_entry_and_stays_one() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;
@@ -98,7 +98,7 @@ async fn a_price_that_its_source_changed_is_an_entry_and_stays_one() {
     assert_eq!(entries(&nights), told);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchange_rates_new_offers_and_lost_rows_are_no_entries() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;
@@ -112,7 +112,7 @@ async fn exchange_rates_new_offers_and_lost_rows_are_no_entries() {
     assert_eq!(entries(&nights), []);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_behind_a_night_without_the_provider_is_told_when_it_is_back() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;
@@ -126,7 +126,7 @@ async fn a_change_behind_a_night_without_the_provider_is_told_when_it_is_back() 
     assert!(told[0].title.contains("3.99 → 3.59") && told[0].updated.starts_with("2026-11-03"), "{told:?}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recordings_are_never_held_against_what_a_source_says() {
     let nights = Nights::new();
     nights.dataset.collect(&["--recorded", "--at", "2026-11-01T02:00:00Z"]).await.expect("the night runs");
@@ -135,7 +135,7 @@ async fn recordings_are_never_held_against_what_a_source_says() {
     assert_eq!(entries(&nights), []);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_that_stays_away_is_told_once_and_again_when_it_goes_again() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;
@@ -157,7 +157,7 @@ async fn a_provider_that_stays_away_is_told_once_and_again_when_it_goes_again() 
     assert_eq!(kinds(&nights), ["provider_missing", "provider_missing"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_that_is_not_asked_is_not_missing() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;
@@ -168,7 +168,7 @@ async fn a_provider_that_is_not_asked_is_not_missing() {
     assert_eq!(entries(&nights), []);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_night_is_an_entry_until_it_is_published_after_all() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;
@@ -184,7 +184,7 @@ async fn a_refused_night_is_an_entry_until_it_is_published_after_all() {
     assert_eq!(kinds(&nights), ["price_changes"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_feed_that_is_gone_damaged_or_of_another_dataset_is_made_anew_from_the_tables_byte_for_byte() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;
@@ -214,7 +214,7 @@ async fn a_feed_that_is_gone_damaged_or_of_another_dataset_is_made_anew_from_the
     assert_eq!(std::fs::read(&path).expect("it reads"), whole);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_night_that_died_before_its_feed_is_told_by_the_next() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;
@@ -227,7 +227,7 @@ async fn a_night_that_died_before_its_feed_is_told_by_the_next() {
     assert!(told.len() == 1 && told[0].updated.starts_with("2026-11-02"), "{told:?}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_feed_that_cannot_be_written_costs_a_line_and_not_the_night() {
     let nights = Nights::new();
     std::fs::create_dir_all(nights.file(FEED_FILE).join("in the way")).expect("there is room for a folder");
@@ -239,7 +239,7 @@ async fn a_feed_that_cannot_be_written_costs_a_line_and_not_the_night() {
     assert_eq!(entries(&nights), []);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_feed_keeps_a_bounded_number_of_entries_the_newest() {
     let nights = Nights::new();
     nights.night("2026-11-01T02:00:00Z").await;

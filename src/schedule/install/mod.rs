@@ -56,6 +56,14 @@ pub enum InstallError {
         /// What was given.
         value: String,
     },
+    /// A path of this machine, where there is only a repository.
+    #[error("write {what} `{value}` into a workflow: there it has to begin at the root of the repository, without a / in front")]
+    NotInRepository {
+        /// What it is.
+        what: &'static str,
+        /// What was given.
+        value: String,
+    },
     /// The disk refused.
     #[error("write the files")]
     Disk(#[from] ArchiveError),
@@ -65,7 +73,7 @@ impl From<InstallError> for Failed {
     fn from(error: InstallError) -> Self {
         let (exit, help) = match &error {
             InstallError::Schedule(_) => (Exit::Usage, "mend the schedule file first"),
-            InstallError::NotPlain { .. } => (Exit::Usage, "name another path or user"),
+            InstallError::NotPlain { .. } | InstallError::NotInRepository { .. } => (Exit::Usage, "name another path or user"),
             InstallError::Disk(_) => (Exit::Refused, "leave --into out to print the files"),
         };
         Self::new(exit, "", &error).with_help(help)
@@ -110,6 +118,13 @@ pub fn files(args: &ScheduleInstall, now: DateTime<Utc>) -> Result<Vec<Ready>, I
     let unit = filling.unit.clone();
     let file = |folder, name: String, template: &str| Ready { folder, name, text: filling.fill(template) };
     let on = &args.on;
+    if on.github_actions {
+        for (what, path) in [("the path of the schedule", &args.file), ("the schedule's output", &schedule.output)] {
+            if path.is_absolute() || path.starts_with("..") {
+                return Err(InstallError::NotInRepository { what, value: path.display().to_string() });
+            }
+        }
+    }
     Ok(if on.systemd {
         let folder = "/etc/systemd/system";
         vec![
