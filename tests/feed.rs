@@ -101,12 +101,17 @@ async fn a_price_that_its_source_changed_is_an_entry_and_stays_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchange_rates_new_offers_and_lost_rows_are_no_entries() {
     let nights = Nights::new();
+    // One that publishes in euros.
+    nights.publishes("seeweb", |text| text);
     nights.night("2026-11-01T02:00:00Z").await;
     // The rate of one day moves, one offer is gone for a night, and then it is back.
-    nights.publishes("ecb", |text| text.replace("rate=\"7.", "rate=\"6.").replace(",7.", ",6."));
+    nights.publishes("ecb", |text| text.replace("rate='1.1172'", "rate='1.2172'"));
     nights.publishes("lambda", |text| text.replacen("$3.99", "Contact us", 1));
     let second = nights.night("2026-11-02T02:00:00Z").await;
     assert_ne!(second.exit, Exit::Refused, "{:?}", second.record);
+    let offers = nights.dataset.offers().await;
+    let usd = |night: usize| support::texts(&offers[night], "price_usd_per_gpu_hour");
+    assert_ne!(usd(0), usd(1), "the rate moved the prices in dollars");
     nights.publishes("lambda", |text| text);
     nights.night("2026-11-03T02:00:00Z").await;
     assert_eq!(entries(&nights), []);

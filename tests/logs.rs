@@ -1,5 +1,6 @@
 //! What a run tells on standard error, to people and to programs, and what `runs` tells of it on another day.
 
+#[expect(dead_code, reason = "each test file uses what it needs of it")]
 #[path = "support/nightly.rs"]
 mod nightly;
 #[expect(dead_code, reason = "each test file uses what it needs of it")]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use gpuledger::run::Night;
+use gpuledger_scrapers::recordings;
 
-use crate::support::{Dataset, write_pages};
+use crate::support::Dataset;
 
 pub struct Nights {
     pub dataset: Dataset,
@@ -24,7 +25,14 @@ impl Nights {
     /// What a provider publishes from now on, made of its recording.
     pub fn publishes(&self, provider: &str, change: impl Fn(String) -> String) {
         self.is_away(provider);
-        write_pages(self.pages.path(), provider, |index, name| format!("{index}-{name}"), change);
+        let folder = self.pages.path().join(provider);
+        std::fs::create_dir_all(&folder).expect("there is room for a folder");
+        // One page of exchange rates is enough: those of many days take long.
+        let pages = recordings::newest(provider).expect("it has a recording").pages;
+        for page in pages.into_iter().filter(|page| provider != "ecb" || page.name == "daily") {
+            let body = change(String::from_utf8(page.body).expect("the page is text"));
+            std::fs::write(folder.join(&page.name), body).expect("there is room for a page");
+        }
     }
 
     /// A provider whose pages say nothing from now on.
