@@ -31,6 +31,9 @@ const ACTIONS_DELAY_MINUTES: i64 = 7;
 /// Hours until GitHub is asked once more.
 const ACTIONS_AGAIN_HOURS: i64 = 3;
 
+/// Longest that GitHub lets a job run.
+const ACTIONS_MINUTES_MAX: u32 = 360;
+
 /// A file to put in place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
@@ -177,6 +180,7 @@ impl Filling {
             ("CRON", schedule.cron.split_whitespace().collect::<Vec<_>>().join(" ")),
             ("ZONE", due.zone().name().to_owned()),
             ("TIMEOUT_MINUTES", minutes.to_string()),
+            ("ACTIONS_MINUTES", minutes.min(ACTIONS_MINUTES_MAX).to_string()),
             ("TIMEOUT_SECONDS", (u64::from(minutes) * 60).to_string()),
             ("MINUTES", minutes_of_clock(due, now)),
             ("CRONS", times.iter().map(|time| format!("    - cron: \"{time}\"\n")).collect()),
