@@ -175,9 +175,8 @@ async fn what_is_no_change_of_a_source_or_too_small_is_not_told() {
 async fn a_message_has_a_bounded_size_and_says_how_many_more_there_are() {
     let (nights, server) = (Nights::new(), server(200).await);
     nights.night("2026-11-01T02:00:00Z").await;
-    nights
-        .publishes("lambda", |text| text.replace(".99", ".98").replace(".79", ".78").replace(".29", ".28").replace(".09", ".08"));
-    nights.publishes("modal", |text| text.replace("000", "001"));
+    nights.publishes("lambda", |text| another_last_digit(&text));
+    nights.publishes("modal", |text| another_last_digit(&text));
     let night = nights.night("2026-11-02T02:00:00Z").await;
     told(&one(&format!("{}/hook", server.uri()), "json", "min_change_percent = 0"), &nights, &night).await;
     let bodies = bodies(&server).await;
@@ -317,8 +316,21 @@ async fn nights_that_were_not_told_are_told_with_the_next() {
     let first = nights.night("2026-11-01T02:00:00Z").await;
     told(&alerts, &nights, &first).await;
     // This one dies after it has published.
-    nights.publishes("lambda", |text| another_last_digit(&text));
-    nights.publishes("modal", |text| another_last_digit(&text));
+    nights.publishes("lambda", cheaper);
+    nights.night("2026-11-02T02:00:00Z").await;
+    let third = nights.night("2026-11-03T02:00:00Z").await;
+    let late = told(&alerts, &nights, &third).await;
+    assert_eq!(outcomes(&late), [("price_changes", "delivered")]);
+    assert!(late[0].alert_id.contains("2026-11-02T02-00-00Z"), "{late:?}");
+    // Where the list is damaged, tonight alone is told.
+    std::fs::write(nights.file("alerts/nightly.json"), "{").expect("there is room for a file");
+    assert_eq!(told(&alerts, &nights, &third).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_could_not_be_told_for_a_week_is_given_up() {
+    let nights = Nights::new();
+    let alerts = one(&format!("{}/hook", nobody()), "json", "");
     let night = a_change(&nights).await;
     assert_eq!(outcomes(&told(&alerts, &nights, &night).await), [("price_changes", "waiting")]);
     let path = nights.file("alerts/nightly.json");
