@@ -149,6 +149,11 @@ pub fn night_ended(night: &Night) {
     say(level, "night", &plain, &fields);
 }
 
+/// Tells what a verb says beside its data.
+pub fn said(talk: &str) {
+    say(Level::Info, "said", talk, &json!({ "text": talk.trim_end() }));
+}
+
 /// Tells that a verb could not be done.
 pub fn failed(exit: Exit, reason: &str, help: Option<&str>) {
     say(Level::Error, "failed", reason, &json!({ "exit_code": exit as u8, "reason": reason, "help": help }));

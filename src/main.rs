@@ -20,8 +20,10 @@ fn main() -> ExitCode {
     };
     match runtime.block_on(report::run(cli)) {
         Ok(said) => {
-            if let Some(night) = &said.talk {
-                eprint!("{}", harmless::lines(night));
+            match &said.talk {
+                Some(talk) if log::form() == LogForm::Json => log::said(talk),
+                Some(talk) => eprint!("{}", harmless::lines(talk)),
+                None => {}
             }
             // A reader that has seen enough closes the pipe; that is no fault.
             let _ = std::io::stdout().write_all(said.data.as_bytes());

@@ -6,6 +6,7 @@ use std::path::Path;
 use chrono::Utc;
 use gpuledger_scrapers::{ALL, recordings};
 use polars::prelude::*;
+use serde_json::json;
 
 use crate::backfill::{self, BackfillError};
 use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb, Verb};
@@ -24,7 +25,7 @@ use crate::run::{self, Night};
 use crate::schedule::{install, next};
 use crate::snapshot::read::{self, Snapshot};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
-use crate::{doctor, explain, findings, machines, parse, prune, recorder, replay, runs};
+use crate::{doctor, explain, findings, log, machines, parse, prune, recorder, replay, runs};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -101,10 +102,17 @@ async fn collect(args: &Collect) -> Result<Said, Failed> {
 async fn backfill(args: &Backfill) -> Result<Said, Failed> {
     let told = |snapshot: SnapshotId, ended: Result<&Night, &str>| match ended {
         Ok(night) => {
-            let counts = format!("{} offers, {} findings", night.record.offers, night.findings.len());
-            eprintln!("{snapshot}  {:17}  {counts}", night.record.outcome);
+            let (offers, findings, outcome) = (night.record.offers, night.findings.len(), night.record.outcome);
+            let fields =
+                json!({ "snapshot_id": snapshot.to_string(), "outcome": outcome, "offers": offers, "findings": findings });
+            let plain = format!("{snapshot}  {outcome:17}  {offers} offers, {findings} findings");
+            log::say(log::Level::Info, "backfilled", &plain, &fields);
         }
-        Err(reason) => eprintln!("{snapshot}  {:17}  {}", "not published", print::harmless(reason)),
+        Err(reason) => {
+            let reason = print::harmless(reason);
+            let fields = json!({ "snapshot_id": snapshot.to_string(), "outcome": "not_published", "reason": reason });
+            log::say(log::Level::Warn, "backfilled", &format!("{snapshot}  {:17}  {reason}", "not published"), &fields);
+        }
     };
     let filled = backfill::backfill(args, &told).await.map_err(|error| match error {
         BackfillError::Run(error) => error.into(),

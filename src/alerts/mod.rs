@@ -35,6 +35,9 @@ pub use work::AlertsError;
 /// Most lines of `runs/<id>.alerts.json`.
 const RECORD_LINES_MAX: usize = 500;
 
+/// Longest time in which what is to be told is worked out, beside the time for sending it.
+const WORKING_OUT_MAX: Duration = Duration::from_secs(240);
+
 /// How long telling may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -137,11 +140,12 @@ pub async fn after_night_within(alerts: &Alerts, night: &NightEnd, limits: Limit
     }
     let (alerts, night) = (alerts.clone(), night.clone());
     // A fault of this program in here must not be one of the night.
-    let told = tokio::spawn(async move { tell(&alerts, &night, limits).await }).await;
-    let told = match told {
-        Ok(Ok(told)) => return told,
-        Ok(Err(error)) => Failed::new(Exit::Refused, "", &error).to_string(),
-        Err(_) => "fail at telling, which is a fault of this program".to_owned(),
+    let telling = tokio::spawn(async move { tell(&alerts, &night, limits).await });
+    let told = match tokio::time::timeout(limits.whole + WORKING_OUT_MAX, telling).await {
+        Ok(Ok(Ok(told))) => return told,
+        Ok(Ok(Err(error))) => Failed::new(Exit::Refused, "", &error).to_string(),
+        Ok(Err(_)) => "fail at telling, which is a fault of this program".to_owned(),
+        Err(_) => format!("finding out what to tell took longer than {} s; the next night tells it", WORKING_OUT_MAX.as_secs()),
     };
     log::warn("alerts_failed", &told);
     Vec::new()
