@@ -219,6 +219,12 @@ fn nights_of(coverage: &DataFrame) -> PolarsResult<Nights> {
 }
 
 impl PriceChange {
+    /// Whether the price is one of a market, which moves every night: told after those that somebody decided to change.
+    #[must_use]
+    pub fn is_of_market(&self) -> bool {
+        self.pricing_model == "spot"
+    }
+
     /// What is sold, in words. `gpu_8x_h100 us-east-1, 8 × H100 SXM, on_demand, linux`
     #[must_use]
     pub fn what(&self) -> String {

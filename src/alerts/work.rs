@@ -107,8 +107,8 @@ fn price_changes(alerts: &Alerts, schedule: &str, night: SnapshotId, changes: Ve
     let mut changes: Vec<PriceChange> = changes.into_iter().filter(is_told).collect();
     let first = changes.first()?.clone();
     let size = |change: &PriceChange| change.change_percent.map_or(f64::INFINITY, f64::abs);
-    // The sort is stable: those of one size stay in order of provider and place.
-    changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    // Those of a market move every night and come last. The sort is stable: equals stay in order of provider and place.
+    changes.sort_by(|a, b| a.is_of_market().cmp(&b.is_of_market()).then(size(b).total_cmp(&size(a))));
     let lines: Vec<String> =
         changes.iter().map(|change| format!("{}: {}: {}", change.provider, change.what(), change.how())).collect();
     let count = |is: fn(f64) -> bool| changes.iter().filter(|change| change.change_percent.is_some_and(is)).count();

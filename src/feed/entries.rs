@@ -29,10 +29,14 @@ pub(super) fn of_night<'a>(
         let provider = &of_provider[0].provider;
         let title = match of_provider {
             [only] => format!("{provider}: {} {}", only.what(), only.how()),
-            several => format!("{provider}: {} prices changed", several.len()),
+            several => match several.iter().filter(|change| change.is_of_market()).count() {
+                0 => format!("{provider}: {} prices changed", several.len()),
+                spot => format!("{provider}: {} prices changed, {spot} of them spot prices", several.len()),
+            },
         };
         let intro = format!("In the night of {night}, compared with the newest night before that has the offer:");
-        let lines = of_provider.iter().map(|change| format!("{}: {}", change.what(), change.how()));
+        let (of_market, of_lists): (Vec<_>, Vec<_>) = of_provider.iter().partition(|change| change.is_of_market());
+        let lines = of_lists.into_iter().chain(of_market).map(|change| format!("{}: {}", change.what(), change.how()));
         let id = format!("{feed}/night/{}/changes/{provider}", night.original());
         entries.push(entry(id, night, &title, "price_changes", &intro, lines));
     }
@@ -113,6 +117,18 @@ mod tests {
             offer_id: "1".to_owned(),
             before: "2026-11-01T02-00-00Z".parse().expect("an id"),
         }
+    }
+
+    #[test]
+    fn prices_of_lists_stand_before_those_of_a_market() {
+        let night: SnapshotId = "2026-11-02T02-00-00Z".parse().expect("an id");
+        let spot = |_| PriceChange { pricing_model: "spot".to_owned(), ..change("a market") };
+        let mut changes: Vec<PriceChange> = (0..LINES_MAX).map(spot).collect();
+        changes.push(change("a list"));
+        let entry = of_night("tag:x", night, &changes, std::iter::empty()).remove(0);
+        assert_eq!(entry.title().as_str(), format!("acme: {} prices changed, {LINES_MAX} of them spot prices", LINES_MAX + 1));
+        let html = entry.content().and_then(|content| content.value()).expect("it has text");
+        assert!(html.find("a list").expect("it is there") < html.find("a market").expect("it is there"), "{html}");
     }
 
     #[test]
