@@ -259,3 +259,66 @@ fn signed(percent: f64) -> String {
     let shown = format!("{percent:+.1} %");
     if shown == "-0.0 %" || shown == "+0.0 %" { "0.0 %".to_owned() } else { shown.replace('-', "−") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Columns;
+
+    #[test]
+    fn only_what_a_source_changed_is_a_price_change() {
+        let rows = [
+            ("changed", "price", "acme", None),
+            ("changed", "method", "acme", None),
+            ("changed", "price", "samples", None),
+            ("added", "", "acme", Some("a")),
+            ("removed", "", "acme", Some("b")),
+            ("not_observed", "", "acme", Some("a")),
+            ("exchange_rate", "rate", "", None),
+        ];
+        let mut columns = Columns::new(rows.len());
+        columns.texts("list", rows.iter().map(|row| Some(row.0)));
+        columns.texts("cause", rows.iter().map(|row| Some(row.1)));
+        columns.texts("provider", rows.iter().map(|row| Some(row.2)));
+        columns.texts("missing_in", rows.iter().map(|row| row.3));
+        columns.strings("offer_id", (0..rows.len()).map(|index| Some(index.to_string())));
+        let others = ["offer", "region", "gpu_model", "gpu_count", "os", "pricing_model", "plan", "commitment_months"];
+        for name in others.iter().chain(&["currency_code", "unit", "amount_a", "amount_b", "change_percent"]) {
+            columns.texts(name, rows.iter().map(|_| None));
+        }
+        let rows = columns.finish().expect("the columns are of one length");
+        let before = "2026-11-01T02-00-00Z".parse().expect("an id");
+        let found = Found::of(&rows, before, |provider| provider == "acme").expect("the columns are there");
+        assert_eq!(found.changes.iter().map(|change| change.offer_id.as_str()).collect::<Vec<_>>(), ["0"]);
+        // These are looked for in an earlier night: what is not there, and what is of another kind of page.
+        assert_eq!(found.not_comparable.iter().map(String::as_str).collect::<Vec<_>>(), ["2", "3", "5"]);
+    }
+
+    #[test]
+    fn a_move_is_told_with_its_sign_and_what_cannot_be_compared_without() {
+        let change = PriceChange {
+            provider: "acme".to_owned(),
+            offer: "x8".to_owned(),
+            region: "eu".to_owned(),
+            gpu_model: "H100 SXM".to_owned(),
+            gpu_count: "8".to_owned(),
+            os: String::new(),
+            pricing_model: "reserved".to_owned(),
+            plan: String::new(),
+            commitment_months: "12".to_owned(),
+            currency_code: "USD".to_owned(),
+            unit: "hour".to_owned(),
+            amount_before: "23.92".to_owned(),
+            amount_now: "21.52".to_owned(),
+            change_percent: Some(-10.033),
+            offer_id: "1".to_owned(),
+            before: "2026-11-01T02-00-00Z".parse().expect("an id"),
+        };
+        assert_eq!(change.what(), "x8 eu, 8 × H100 SXM, reserved, 12 months");
+        assert_eq!(change.how(), "23.92 → 21.52 USD per hour (−10.0 %)");
+        let upfront = PriceChange { amount_now: "23.92".to_owned(), change_percent: Some(4.26), ..change.clone() };
+        assert_eq!(upfront.how(), "23.92 USD per hour as before, on other terms (+4.3 %)");
+        let euros = PriceChange { change_percent: None, currency_code: "EUR".to_owned(), ..change };
+        assert_eq!(euros.how(), "23.92 → 21.52 EUR per hour, not in the same currency or unit as before");
+    }
+}
