@@ -57,7 +57,7 @@ pub async fn providers(args: &Listing) -> Result<Said, Failed> {
     ];
     let restricted: Vec<_> = manifests.iter().filter_map(|manifest| only_when_accepted(manifest)).collect();
     let data = print::rows(&columns.finish()?, &HEADINGS, args.printing.format)?;
-    Ok(Said { data, talk: (!restricted.is_empty()).then(|| restricted.join("\n")), exit: Exit::Good })
+    Ok(Said { data, talk: (!restricted.is_empty()).then(|| restricted.join("\n") + "\n"), exit: Exit::Good })
 }
 
 /// What a provider's terms restrict, and what reads it nevertheless; `None` when they restrict nothing.

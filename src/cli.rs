@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Parser, Subcommand};
 
+use crate::log::LogForm;
 use crate::print::Format;
 use crate::record::Scheduled;
 use crate::schedule::args::{ScheduleCheck, ScheduleNight, ScheduleRun, ScheduleStatus};
@@ -15,6 +16,9 @@ use crate::schedule::args::{ScheduleCheck, ScheduleNight, ScheduleRun, ScheduleS
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true)]
 pub struct Cli {
+    /// How a run tells on standard error what it does: lines for people, or one JSON object a line
+    #[arg(long, global = true, value_enum, default_value_t, env = "GPULEDGER_LOG", value_name = "FORM")]
+    pub log: LogForm,
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
@@ -41,6 +45,8 @@ pub enum Verb {
     Hardware(Hardware),
     /// List what the rules found in a night, also in one that was refused
     Findings(Findings),
+    /// Tell what happened: all runs, or those of a day with every provider, also of a night that was refused
+    Runs(Runs),
     /// Derive a published night again from the archive and compare; asks no network
     Replay(Replay),
     /// Show where a price stands in the archived page, and each step from there to USD per GPU-hour
@@ -70,6 +76,54 @@ pub enum ScheduleVerb {
     Run(ScheduleRun),
     /// List the last nights of each schedule, those that are missing, and the next one
     Status(ScheduleStatus),
+    /// Print ready files with which systemd, cron, GitHub Actions or Kubernetes starts the nights
+    Install(ScheduleInstall),
+}
+
+/// Arguments of `schedule install`.
+#[derive(Debug, Args)]
+pub struct ScheduleInstall {
+    /// What starts the nights.
+    #[command(flatten)]
+    pub on: Starter,
+    /// The schedule file, with the path that it has for the one who starts it; one that is not whole begins at --directory
+    pub file: PathBuf,
+    /// Write the files into this folder instead of printing them
+    #[arg(long, value_name = "DIR")]
+    pub into: Option<PathBuf>,
+    /// Where the program is
+    #[arg(long, value_name = "PATH", default_value = "/usr/local/bin/gpuledger")]
+    pub program: PathBuf,
+    /// Where it runs: what the schedule's paths begin at
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/gpuledger")]
+    pub directory: PathBuf,
+    /// File with the environment: contact, keys of providers, addresses of webhooks
+    #[arg(long, value_name = "PATH", default_value = "/etc/gpuledger/environment")]
+    pub environment: PathBuf,
+    /// User that it runs as
+    #[arg(long, default_value = "gpuledger")]
+    pub user: String,
+    /// Image that has the program, for Kubernetes
+    #[arg(long, default_value = concat!("gpuledger:", env!("CARGO_PKG_VERSION")))]
+    pub image: String,
+}
+
+/// What starts the nights: one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Starter {
+    /// A service and a timer of systemd
+    #[arg(long)]
+    pub systemd: bool,
+    /// A file for /etc/cron.d
+    #[arg(long)]
+    pub crontab: bool,
+    /// A workflow of GitHub Actions
+    #[arg(long)]
+    pub github_actions: bool,
+    /// A CronJob of Kubernetes, with its volume and its schedule
+    #[arg(long)]
+    pub kubernetes: bool,
 }
 
 /// Arguments of `schedule next`.
@@ -245,6 +299,20 @@ pub struct Findings {
     /// At most so many rows; 0 for all
     #[arg(long, default_value_t = 50)]
     pub limit: usize,
+}
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+pub struct Runs {
+    /// The dataset.
+    #[command(flatten)]
+    pub dataset: Dataset,
+    /// The form.
+    #[command(flatten)]
+    pub printing: Printing,
+    /// The night, published or refused: its day, its id, `latest` or `previous` [default: one line for every run]
+    #[arg(value_name = "DAY-OR-RUN")]
+    pub night: Option<String>,
 }
 
 /// Arguments of `backfill`.

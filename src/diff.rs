@@ -54,6 +54,9 @@ const ALONG: [&str; 6] =
 /// Cause of a difference that is one of reading, not of the source.
 const METHOD: &str = "method";
 
+/// Cause of a difference that is one of the source.
+pub const PRICE_CAUSE: &str = "price";
+
 /// The four lists, and exchange rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum List {
@@ -132,9 +135,28 @@ impl Diff {
 /// # Errors
 /// When the dataset cannot be read.
 pub async fn diff(output: &Path, snapshots: &[Snapshot], a: &Snapshot, b: &Snapshot) -> Result<Diff, SnapshotError> {
+    of_offers(output, snapshots, a, b, None).await
+}
+
+/// The same for some offers, by id; for all with `None`.
+///
+/// # Errors
+/// As [`diff`].
+pub async fn of_offers(
+    output: &Path,
+    snapshots: &[Snapshot],
+    a: &Snapshot,
+    b: &Snapshot,
+    offer_ids: Option<&BTreeSet<String>>,
+) -> Result<Diff, SnapshotError> {
     let coverage = read::coverage(output, snapshots).await?;
     let history = History::of(snapshots, &coverage).map_err(|source| failed(output, source))?;
-    let (offers_a, offers_b) = (read::offers(a)?, read::offers(b)?);
+    let (mut offers_a, mut offers_b) = (read::offers(a)?, read::offers(b)?);
+    if let Some(ids) = offer_ids {
+        let ids = StringChunked::from_iter_values("offer_id".into(), ids.iter().map(String::as_str)).into_series();
+        let is_wanted = col("offer_id").is_in(lit(ids).implode(false), false);
+        (offers_a, offers_b) = (offers_a.filter(is_wanted.clone()), offers_b.filter(is_wanted));
+    }
     compare(offers_a, offers_b, a, b, &history).map_err(|source| failed(output, source))
 }
 
@@ -203,7 +225,7 @@ impl Line {
             // so: a price that is added up from parts names the place of one.
             let is_same_print = !differs("raw_sha256")? && !differs("raw_place")? && !differs("published_text")?;
             let is_method = a.id.is_same_night(b.id) || differs("scraper_version")? || is_same_print;
-            line.cause = Some(if is_method { METHOD } else { "price" });
+            line.cause = Some(if is_method { METHOD } else { PRICE_CAUSE });
             if !differs("published_currency_code")? {
                 let float =
                     |side: &str| -> PolarsResult<Option<f64>> { Ok(cell("price_native_per_hour", side)?.text().parse().ok()) };

@@ -165,6 +165,7 @@ fn newest_complete(
 }
 
 /// Whether pages are a sample: a part of what a night has, kept to show its shape.
-fn is_sample(input: &str) -> bool {
+#[must_use]
+pub fn is_sample(input: &str) -> bool {
     [Input::Recorded, Input::Typed].iter().any(|sample| sample.word() == input)
 }

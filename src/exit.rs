@@ -25,6 +25,24 @@ pub enum Exit {
     NotBorneOut = 15,
 }
 
+impl Exit {
+    /// The meaning in words.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Good => "all good",
+            Self::Bug => "a fault of the program",
+            Self::Usage => "the command line or the schedule asks for something that cannot be",
+            Self::Partial => "published, and some provider is not complete",
+            Self::Refused => "refused, or the disk or a damaged file stood in the way",
+            Self::NothingDue => "nothing was due",
+            Self::Locked => "another run is writing to the dataset",
+            Self::Unwell => "doctor found something to mend",
+            Self::NotBorneOut => "the archive does not bear out what was published",
+        }
+    }
+}
+
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

@@ -43,8 +43,6 @@ pub mod source;
 /// Rules over the whole night.
 pub mod validate;
 
-/// Words about a night to people who did not watch it.
-pub mod alerts;
 /// Earlier nights that a provider still publishes.
 pub mod backfill;
 
@@ -85,3 +83,14 @@ pub mod frame;
 pub mod print;
 /// Bars and lines while a night is fetched.
 pub mod progress;
+
+/// What a night tells people who are not there, and how it gets to them.
+pub mod alerts;
+/// The real price changes of a night, and the providers that stay away.
+pub mod changes;
+/// The Atom feed beside the tables.
+pub mod feed;
+/// What a run tells on standard error.
+pub mod log;
+/// The records of past runs.
+pub mod runs;

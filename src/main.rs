@@ -7,11 +7,13 @@ use clap::Parser as _;
 use gpuledger::cli::Cli;
 use gpuledger::exit::Exit;
 use gpuledger::harmless;
+use gpuledger::log::{self, LogForm};
 use gpuledger::report::{self, Failed};
 use miette::Diagnostic;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    log::choose(cli.log);
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&Failed::new(Exit::Bug, "start the runtime", &error)),
@@ -21,8 +23,10 @@ fn main() -> ExitCode {
     runtime.shutdown_background();
     match done {
         Ok(said) => {
-            if let Some(night) = &said.talk {
-                eprint!("{}", harmless::lines(night));
+            match &said.talk {
+                Some(talk) if log::form() == LogForm::Json => log::said(talk),
+                Some(talk) => eprint!("{}", harmless::lines(talk)),
+                None => {}
             }
             // A reader that has seen enough closes the pipe; that is no fault.
             let _ = std::io::stdout().write_all(said.data.as_bytes());
@@ -33,6 +37,10 @@ fn main() -> ExitCode {
 }
 
 fn fail(failed: &Failed) -> ExitCode {
+    if log::form() == LogForm::Json {
+        log::failed(failed.exit, &failed.to_string(), failed.help().map(|help| help.to_string()).as_deref());
+        return failed.exit.into();
+    }
     let mut text = String::new();
     let handler = miette::GraphicalReportHandler::new().with_links(false);
     match handler.render_report(&mut text, failed as &dyn Diagnostic) {

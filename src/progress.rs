@@ -1,33 +1,29 @@
-//! A bar a provider while a night is fetched, on a terminal; a plain line a provider elsewhere. Writes to stderr only.
-
-use std::io::IsTerminal as _;
+//! A bar a provider while a night is fetched, for somebody who watches. Elsewhere the lines of the log tell how it ended.
+//! Writes to stderr only.
 
 use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::gather::Delivery;
+use crate::log;
 use crate::print::harmless;
 
 /// The bars of a night.
 #[derive(Debug)]
 pub struct Bars {
     on_terminal: Option<MultiProgress>,
-    is_talkative: bool,
 }
 
 /// The bar of a provider.
 #[derive(Debug)]
 pub struct Bar {
     bar: Option<ProgressBar>,
-    provider: String,
-    is_talkative: bool,
 }
 
 impl Bars {
-    /// Bars, or lines where there is no terminal. Quiet where there is nothing to wait for.
+    /// Bars, where somebody watches and there is something to wait for.
     #[must_use]
     pub fn new(is_talkative: bool) -> Self {
-        let on_terminal = (is_talkative && std::io::stderr().is_terminal()).then(MultiProgress::new);
-        Self { on_terminal, is_talkative }
+        Self { on_terminal: (is_talkative && log::is_watched()).then(MultiProgress::new) }
     }
 
     /// The bar of a provider.
@@ -44,7 +40,7 @@ impl Bars {
             .on_terminal
             .as_ref()
             .map(|bars| bars.add(ProgressBar::new(1).with_style(style()).with_prefix(provider.to_owned())));
-        Bar { bar, provider: provider.to_owned(), is_talkative: self.is_talkative }
+        Bar { bar }
     }
 }
 
@@ -68,11 +64,8 @@ impl Bar {
                 format!("{} pages, {} failed, first {first}", delivery.pages.len(), delivery.failures.len())
             }
         };
-        match &self.bar {
-            Some(bar) => bar.finish_with_message(outcome),
-            // What failed altogether is told with its reason when the night is over.
-            None if self.is_talkative && !delivery.pages.is_empty() => eprintln!("{:>14}: {outcome}", self.provider),
-            None => {}
+        if let Some(bar) = &self.bar {
+            bar.finish_with_message(outcome);
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use chrono::Utc;
 use gpuledger_scrapers::recordings;
 use polars::prelude::*;
+use serde_json::json;
 
 use crate::backfill::{self, BackfillError};
 use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb, Verb};
@@ -24,7 +25,7 @@ use crate::run::{self, Night};
 use crate::schedule;
 use crate::snapshot::read::{self, Snapshot};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
-use crate::{catalogue, doctor, explain, findings, machines, parse, prune, recorder, replay};
+use crate::{catalogue, doctor, explain, findings, log, machines, parse, prune, recorder, replay, runs};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -51,6 +52,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Findings(args) => findings::findings(&args).await,
+        Verb::Runs(args) => runs::runs(&args),
         Verb::Backfill(args) => backfill(&args).await,
         Verb::Schedule(verb) => scheduled(verb).await,
         Verb::Doctor(args) => doctor::doctor(&args).await,
@@ -73,6 +75,7 @@ async fn scheduled(verb: ScheduleVerb) -> Result<Said, Failed> {
             let nights = schedule::next::next(&args, Utc::now())?;
             Ok(good(print::rows(&nights, &schedule::next::HEADINGS, args.printing.format)?))
         }
+        ScheduleVerb::Install(args) => schedule::install::install(&args, Utc::now()),
         ScheduleVerb::Check(args) => schedule::check::check(&args, Utc::now()),
         ScheduleVerb::Night(args) => schedule::night::night(&args).await,
         ScheduleVerb::Run(args) => schedule::keeper::run(&args).await,
@@ -113,10 +116,17 @@ pub(crate) async fn collect(args: &Collect) -> Result<Said, Failed> {
 async fn backfill(args: &Backfill) -> Result<Said, Failed> {
     let told = |snapshot: SnapshotId, ended: Result<&Night, &str>| match ended {
         Ok(night) => {
-            let counts = format!("{} offers, {} findings", night.record.offers, night.findings.len());
-            eprintln!("{snapshot}  {:17}  {counts}", night.record.outcome);
+            let (offers, findings, outcome) = (night.record.offers, night.findings.len(), night.record.outcome);
+            let fields =
+                json!({ "snapshot_id": snapshot.to_string(), "outcome": outcome, "offers": offers, "findings": findings });
+            let plain = format!("{snapshot}  {outcome:17}  {offers} offers, {findings} findings");
+            log::say(log::Level::Info, "backfilled", &plain, &fields);
         }
-        Err(reason) => eprintln!("{snapshot}  {:17}  {}", "not published", print::harmless(reason)),
+        Err(reason) => {
+            let reason = print::harmless(reason);
+            let fields = json!({ "snapshot_id": snapshot.to_string(), "outcome": "not_published", "reason": reason });
+            log::say(log::Level::Warn, "backfilled", &format!("{snapshot}  {:17}  {reason}", "not published"), &fields);
+        }
     };
     let filled = backfill::backfill(args, &told).await.map_err(|error| match error {
         BackfillError::Run(error) => error.into(),

@@ -17,6 +17,7 @@ use crate::cli::Collect;
 use crate::deliver::deliver;
 use crate::earlier;
 use crate::exit::Exit;
+use crate::failed::Failed;
 use crate::fetch::Traffic;
 use crate::gather::{Delivery, Gathered, gather};
 use crate::kept;
@@ -30,7 +31,7 @@ use crate::snapshot::recover::{clear_uncommitted, write_sidecars};
 use crate::snapshot::{SnapshotError, read};
 use crate::source::SourceError;
 use crate::validate::{ScopeCoverage, ScopeStatus, Verdict, validate};
-use crate::{lock, validate::Finding};
+use crate::{feed, lock, log, validate::Finding};
 
 /// What can stop a run before it has an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -98,8 +99,16 @@ pub async fn collect(args: &Collect) -> Result<Night, RunError> {
     let output = args.dataset.output.as_path();
     let _lock = open_for_writing(output).await?;
     let archive = Archive::below(output);
+    log::night_began(&snapshot.to_string(), output);
     let deliveries = deliver(args, &scrapers, snapshot, &archive).await?;
-    judge_and_publish(output, &archive, snapshot, (started_at, args.scheduled.clone()), deliveries, &[]).await
+    let night = judge_and_publish(output, &archive, snapshot, (started_at, args.scheduled.clone()), deliveries, &[]).await?;
+    let published = (night.record.outcome == "published").then_some(snapshot);
+    // The night is published and stays so, whatever becomes of its feed; the next night tells what this one could not.
+    if let Err(error) = feed::bring_up_to_date(output, published).await {
+        log::warn("feed_failed", &Failed::new(night.exit, "", &error).to_string());
+    }
+    log::night_ended(&night);
+    Ok(night)
 }
 
 /// Takes the dataset's lock and clears what a run that died left.

@@ -102,7 +102,8 @@ fn a_missed_night_is_run_once_and_marked_late_or_skipped() {
 
     let skipped = due_ago(120, "skip");
     assert_eq!(skipped.night(&world), Some(12), "{}", skipped.log());
-    assert!(skipped.log().contains("was missed and is skipped"), "{}", skipped.log());
+    // A timer that asks every few minutes fills no log with it.
+    assert_eq!(skipped.log(), "");
     assert!(records(&skipped.root()).is_empty());
     // A schedule that nobody has looked at before has missed nothing.
     let new = Ground::new(&daily(Utc::now() - minutes(120)), ONE, "run_once");

@@ -83,8 +83,12 @@ fn world(of_key: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> Intern
 }
 
 fn collect(world: &Internet, key: &std::ffi::OsStr) -> Night {
+    collect_told(world, key, "plain")
+}
+
+fn collect_told(world: &Internet, key: &std::ffi::OsStr, log: &str) -> Night {
     let dataset = Dataset::new();
-    let mut command = dataset.command(&["collect", "--providers", "gcp,lambda"]);
+    let mut command = dataset.command(&["collect", "--providers", "gcp,lambda", "--log", log]);
     world.lead(&mut command);
     let output = command.env("GCP_API_KEY", key).stdin(Stdio::null()).output().expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -159,6 +163,14 @@ fn a_redirect_that_repeats_the_key_leads_nowhere_and_is_told_without_it() {
     assert!(night.data.contains("redirected to another host"), "{}", night.data);
     let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
     assert!(!night.data.contains(&hex), "{}", night.data);
+}
+
+#[test]
+fn the_lines_for_programs_have_no_key_either() {
+    let answer = |_: &Request| reply(403, &format!("x-debug: {KEY}\r\n"), format!("API key {KEY} is not valid").as_bytes());
+    let night = collect_told(&world(answer), KEY.as_ref(), "json");
+    assert!(night.talk.contains("\"provider\":\"gcp\"") && night.talk.contains("answered 403"), "{}", night.talk);
+    assert_eq!(places(&night.dataset.root(), &[&night.data, &night.talk]), Vec::<String>::new());
 }
 
 #[test]

@@ -331,7 +331,7 @@ pub(super) fn not_connected(url: &Url, reason: String) -> FetchError {
 }
 
 /// The innermost reason of an error: the outer ones only say that something failed.
-pub(super) fn innermost(error: &dyn std::error::Error) -> String {
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;

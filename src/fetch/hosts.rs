@@ -67,7 +67,7 @@ pub(super) fn is_at_home(from: &Url, to: &Url) -> bool {
 }
 
 /// Whether an address is of this machine, a private network or a cloud's inside, by its number or by its name.
-pub(super) fn is_private(url: &Url) -> bool {
+pub(crate) fn is_private(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => is_private_v4(ip),
         Some(Host::Ipv6(ip)) => is_private_v6(ip),

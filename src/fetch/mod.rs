@@ -29,10 +29,13 @@ use crate::print::harmless;
 pub use answer::Validators;
 pub use budget::Traffic;
 pub use client::Client;
+pub(crate) use client::innermost;
 pub use error::FetchError;
 use error::Lost;
 pub use hosts::Hosts;
+pub(crate) use hosts::is_private;
 pub use key::Key;
+pub(crate) use patience::retry_after;
 use room::Room;
 use trail::{Asked, Step, Trail};
 

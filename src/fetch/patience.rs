@@ -53,7 +53,7 @@ impl Patience {
 }
 
 /// The wait a server asks for, in seconds or until a date. `None` when it asks for none, or in no known form.
-pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // More seconds than can be counted are no less of a wait.

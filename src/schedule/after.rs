@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Schedule;
+use crate::alerts::{NightEnd, after_night};
 use crate::cli::{Dataset, Prune};
 use crate::exit::Exit;
 use crate::night::SnapshotId;
@@ -24,6 +25,8 @@ pub struct Ended<'a> {
     pub snapshot: SnapshotId,
     /// Its run record; `None` where it came to no outcome.
     pub record: Option<&'a Path>,
+    /// Why it came to no outcome, where somebody could say so.
+    pub reason: Option<&'a str>,
 }
 
 impl Ended<'_> {
@@ -34,9 +37,23 @@ impl Ended<'_> {
     }
 }
 
-/// Does what the schedule asks for after a night, and says what came of it.
+/// Does what the schedule asks for after a night, and says what came of it: whoever wants to know is told, and old pages go.
 pub async fn after(ended: &Ended<'_>) -> Option<String> {
+    tell(ended).await;
     retained(ended).await
+}
+
+/// How each message went is a line of the log, and stands beside the night's record.
+async fn tell(ended: &Ended<'_>) {
+    let night = NightEnd {
+        output: ended.output.to_owned(),
+        schedule: ended.schedule.name.clone(),
+        due_at: ended.scheduled.map_or_else(|| ended.snapshot.instant(), |scheduled| scheduled.due_at),
+        exit: ended.exit,
+        snapshot: Some(ended.snapshot),
+        reason: ended.reason.map(str::to_owned),
+    };
+    after_night(&ended.schedule.alerts, &night).await;
 }
 
 /// Removes pages that are kept long enough, after a published night; never one that a published row points to.

@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
 
 use super::after::{Ended, after};
 use super::args::ScheduleRun;
@@ -24,10 +25,11 @@ use super::{Usable, read_all};
 use crate::archive::clear_drafts;
 use crate::exit::Exit;
 use crate::failed::Failed;
+use crate::lock;
+use crate::log::{self, Level, LogForm};
 use crate::record::{RUNS, Scheduled};
 use crate::report::Said;
 use crate::run::open_for_writing;
-use crate::{harmless, lock};
 
 /// The clock is looked at at least so often: a clock that was set shows within this time.
 const TICK: Duration = Duration::from_secs(30);
@@ -131,8 +133,9 @@ fn listen(stop: &Arc<Stop>) -> Result<(), Failed> {
 }
 
 /// A line for whoever reads the service's log.
-fn log(words: &str) {
-    eprint!("{}  {}", second(Utc::now()), harmless::lines(&format!("{words}\n")));
+fn say(words: &str) {
+    let plain = format!("{}  {words}", second(Utc::now()));
+    log::say(Level::Info, "service", &plain, &json!({ "text": words }));
 }
 
 impl Machine {
@@ -144,12 +147,12 @@ impl Machine {
         let _ = clear_drafts(&folder);
         for (usable, rules) in self.schedules.iter().zip(&rules) {
             let next = rules.next_start(Utc::now()).map_or_else(|| "never".to_owned(), second);
-            log(&format!("{}: {}, next at {next}", usable.schedule.name, usable.path.display()));
+            say(&format!("{}: {}, next at {next}", usable.schedule.name, usable.path.display()));
             // Since when the schedule counts is written down at once; somebody who holds it has done so.
             if let Err(error) = write_off(usable, |_| ()).map_err(Failed::from)
                 && error.exit != Exit::Locked
             {
-                log(&format!("{}: {error}", usable.schedule.name));
+                say(&format!("{}: {error}", usable.schedule.name));
             }
         }
         while catch_unwind(AssertUnwindSafe(|| serve(&mut self, &rules))).is_err() {
@@ -172,12 +175,15 @@ impl Machine {
             health.add(Ledger::read(&self.output, &usable.schedule.name, now), self.next[index], since);
         }
         if let Err(error) = health.keep(&self.output) {
-            log(&Failed::new(Exit::Refused, "write the health file", &error).to_string());
+            say(&Failed::new(Exit::Refused, "write the health file", &error).to_string());
         }
     }
 
     fn start(&self, schedule: usize) -> std::io::Result<Child> {
         let mut command = Command::new(&self.program);
+        if log::form() == LogForm::Json {
+            command.args(["--log", "json"]);
+        }
         command.args(["schedule", "night", "--if-due"]).arg(&self.schedules[schedule].path).stdin(Stdio::null());
         // Ctrl-C in a terminal is for the service, which decides what becomes of the night.
         #[cfg(unix)]
@@ -222,9 +228,10 @@ impl Machine {
         let scheduled = night.due_at.map(|due_at| Scheduled { name: schedule.name.clone(), due_at, is_late: night.is_late });
         let record = record_path(output, snapshot);
         let (scheduled, record) = (scheduled.as_ref(), record.as_deref());
-        let ended = Ended { schedule, output, scheduled, exit: Exit::Bug, snapshot, record };
+        let reason = Some("its process died, or was ended because it took too long");
+        let ended = Ended { schedule, output, scheduled, exit: Exit::Bug, snapshot, record, reason };
         if let Some(said) = self.runtime.block_on(after(&ended)) {
-            log(said.trim_end());
+            say(said.trim_end());
         }
     }
 
@@ -301,7 +308,7 @@ impl World for Machine {
 
     fn night(&mut self, schedule: usize, due_at: DateTime<Utc>) -> Waited {
         let name = self.schedules[schedule].schedule.name.clone();
-        log(&format!("{name}: the night due at {} starts", second(due_at)));
+        say(&format!("{name}: the night due at {} starts", second(due_at)));
         self.running = Some((schedule, Utc::now()));
         self.told_at = None;
         self.keep_health();
@@ -313,7 +320,7 @@ impl World for Machine {
             Ok(watched) => self.settle(schedule, watched).unwrap_or_else(|failed| failed.to_string()),
             Err(error) => Failed::new(Exit::Bug, "start a process for it", error).to_string(),
         };
-        log(&format!("{name}: after {} s: {said}", started.elapsed().as_secs()));
+        say(&format!("{name}: after {} s: {said}", started.elapsed().as_secs()));
         if self.stop.wait(Duration::ZERO, 0) > 0 { Waited::Stopped } else { Waited::Passed }
     }
 

@@ -10,6 +10,7 @@ pub mod check;
 pub mod decide;
 pub mod due;
 pub mod health;
+pub mod install;
 pub mod keeper;
 pub mod ledger;
 pub mod next;
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-use crate::alerts::config::Alerts;
+use crate::alerts::Alerts;
 use due::{Due, DueError};
 
 /// So many due instants are looked at to know how close to each other they come: more than there are in an hour.

@@ -19,12 +19,12 @@ use crate::archive::{ArchiveError, clear_drafts};
 use crate::cli::{Collect, Dataset};
 use crate::exit::Exit;
 use crate::failed::Failed;
-use crate::lock;
 use crate::night::SnapshotId;
 use crate::record::Scheduled;
 use crate::report::{self, Said};
 use crate::run::open_for_writing;
 use crate::snapshot::{SnapshotError, journal, read as published};
+use crate::{lock, log};
 
 /// After fetching has ended, what was had is read, judged and published; a night that needs longer than this for it is ended.
 pub const GRACE_MINUTES: u64 = 10;
@@ -101,9 +101,10 @@ pub async fn night(args: &ScheduleNight) -> Result<Said, Failed> {
     ledger.keep(&output).map_err(SnapshotError::Disk)?;
     drop(lock);
     let record = ledger::record_path(&output, snapshot);
-    let talk =
-        after(&Ended { schedule, output: &output, scheduled: scheduled.as_ref(), exit, snapshot, record: record.as_deref() })
-            .await;
+    let (scheduled_as, record) = (scheduled.as_ref(), record.as_deref());
+    let reason = night.as_ref().err().map(ToString::to_string);
+    let reason = reason.as_deref();
+    let talk = after(&Ended { schedule, output: &output, scheduled: scheduled_as, exit, snapshot, record, reason }).await;
     let mut said = night?;
     let late = scheduled.filter(|scheduled| scheduled.is_late);
     let late = late.map(|of| format!("late: this night was due at {}\n", second(of.due_at)));
@@ -203,11 +204,9 @@ fn nothing_due(schedule: &Schedule, rules: &Rules, decision: Decision) -> Said {
         _ => "nothing is due".to_owned(),
     };
     let next = rules.due.after(Utc::now()).map_or_else(|| "never".to_owned(), second);
-    Said {
-        data: String::new(),
-        talk: Some(format!("{}: {why}; the next night is due at {next}\n", schedule.name)),
-        exit: Exit::NothingDue,
-    }
+    let said = format!("{}: {why}; the next night is due at {next}\n", schedule.name);
+    // A timer asks hundreds of times a day, and nobody wants to read that; `schedule status` lists what was missed.
+    Said { data: String::new(), talk: log::is_watched().then_some(said), exit: Exit::NothingDue }
 }
 
 /// An instant as these verbs say it. `2026-11-30T02:00:00Z`

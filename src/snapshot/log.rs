@@ -160,6 +160,17 @@ impl Log {
         self.delta.update_state().await.map_err(|error| failed(self.table, error))
     }
 
+    /// The table's own id, which no other table has; `None` where the log does not say it.
+    ///
+    /// # Errors
+    /// When the log is damaged.
+    pub fn id(&self) -> Result<Option<String>, SnapshotError> {
+        let state = self.delta.snapshot().map_err(|error| failed(self.table, error))?;
+        // The library shows it in no other way.
+        let metadata = serde_json::to_value(state.metadata()).unwrap_or_default();
+        Ok(metadata["id"].as_str().map(str::to_owned))
+    }
+
     /// The columns that the log says the table has.
     ///
     /// # Errors
