@@ -3,10 +3,12 @@
 //! In: rows of a snapshot. Out: words for standard error, and the rows in a form. Never says that something is left out
 //! without a number.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use gpuledger_scrapers::contract::SCOPE_ALL;
 use polars::prelude::*;
 
 use crate::archive::write_whole;
@@ -14,11 +16,13 @@ use crate::cli::Destination;
 use crate::exit::Exit;
 use crate::findings;
 use crate::frame::Cell;
+use crate::gather::Input;
 use crate::measure::{Price, Unpriced};
 use crate::print::{Data, Format};
 use crate::report::{Failed, Said};
 use crate::run::RunError;
 use crate::snapshot::read::{self, Snapshot};
+use crate::validate::ScopeStatus;
 
 /// Age in days from which prices are called old.
 const OLD_DAYS: i64 = 7;
@@ -91,40 +95,37 @@ pub fn not_older(rows: DataFrame, max_age_days: Option<u32>, now: DateTime<Utc>)
     Ok((kept, older))
 }
 
-/// How old the prices of the rows are: which providers' are old, with the day and age of each.
+/// How old the prices of the rows are, where some are old: the days of each provider's oldest price, with the age.
 ///
 /// # Errors
 /// Only on a fault of the program.
 pub fn ages(rows: &DataFrame, now: DateTime<Utc>) -> PolarsResult<String> {
-    let mut providers: Vec<(String, DateTime<Utc>)> = Vec::new();
+    let mut oldest: BTreeMap<String, DateTime<Utc>> = BTreeMap::new();
     for (row, seen) in seen(rows)?.into_iter().enumerate() {
         let Some(seen) = seen else { continue };
         let provider = Cell::at(rows, "provider", row)?.text();
-        match providers.iter_mut().find(|(known, _)| *known == provider) {
-            Some((_, oldest)) => *oldest = seen.min(*oldest),
-            None => providers.push((provider, seen)),
-        }
+        oldest.entry(provider).and_modify(|oldest| *oldest = seen.min(*oldest)).or_insert(seen);
     }
-    let all = providers.len();
-    providers.retain(|(_, seen)| (now - *seen).num_days() >= OLD_DAYS);
-    providers.sort_by(|(a, of_a), (b, of_b)| of_a.cmp(of_b).then(a.cmp(b)));
-    if providers.is_empty() {
+    let all = oldest.len();
+    oldest.retain(|_, seen| (now - *seen).num_days() >= OLD_DAYS);
+    if oldest.is_empty() {
         return Ok(String::new());
     }
-    let each: Vec<String> =
-        providers.iter().map(|(name, seen)| format!("{name} {} ({})", seen.date_naive(), age(*seen, now))).collect();
-    Ok(format!(
-        "old: prices of {} of {all} providers were seen {OLD_DAYS} days ago or earlier: {}\n",
-        providers.len(),
-        each.join(", ")
-    ))
+    let mut days: BTreeMap<NaiveDate, (DateTime<Utc>, Vec<&str>)> = BTreeMap::new();
+    for (provider, seen) in &oldest {
+        days.entry(seen.date_naive()).or_insert((*seen, Vec::new())).1.push(provider);
+    }
+    let each = days.iter().map(|(day, (seen, providers))| format!("{day} ({}) {}", age(*seen, now), providers.join(", ")));
+    let each = each.collect::<Vec<_>>().join("; ");
+    Ok(format!("old: prices of {} of {all} providers were seen {OLD_DAYS} days ago or earlier: {each}\n", oldest.len()))
 }
 
-/// What of the night is in no list: rows that were held back, and scopes that could not be had.
+/// What of the night is in no list: rows that were held back, and scopes that could not be had; and which of the rows were not
+/// read from a provider that night.
 ///
 /// # Errors
 /// When the coverage cannot be read.
-pub async fn of_night(output: &Path, snapshot: &Snapshot) -> Result<String, Failed> {
+pub async fn of_night(output: &Path, snapshot: &Snapshot, rows: &DataFrame) -> Result<String, Failed> {
     let mut text = match findings::held_back(output, snapshot.id) {
         None => "held back: not known, for the findings of that night are not here\n".to_owned(),
         Some(0) => String::new(),
@@ -134,17 +135,24 @@ pub async fn of_night(output: &Path, snapshot: &Snapshot) -> Result<String, Fail
         ),
     };
     let coverage = read::coverage(output, std::slice::from_ref(snapshot)).await?;
-    let missing =
-        coverage.lazy().filter(col("status").neq(lit("complete"))).sort(["provider", "scope"], SortMultipleOptions::default());
-    let missing = missing.collect()?;
-    let mut names: Vec<String> = Vec::new();
-    for row in 0..missing.height() {
-        let cell = |column: &str| Cell::at(&missing, column, row).map(|cell| cell.text());
-        let (provider, scope) = (cell("provider")?, cell("scope")?);
-        names.push(if scope == gpuledger_scrapers::contract::SCOPE_ALL { provider } else { format!("{provider}/{scope}") });
+    let coverage = coverage.lazy().sort(["provider", "scope"], SortMultipleOptions::default()).collect()?;
+    let shown: BTreeSet<&str> = rows.column("provider")?.str()?.iter().flatten().collect();
+    let (mut missing, mut not_live) = (Vec::new(), BTreeMap::<String, BTreeSet<String>>::new());
+    for row in 0..coverage.height() {
+        let cell = |column: &str| Cell::at(&coverage, column, row).map(|cell| cell.text());
+        let (provider, scope, input) = (cell("provider")?, cell("scope")?, cell("input")?);
+        if cell("status")? != ScopeStatus::Complete.word() {
+            missing.push(if scope == SCOPE_ALL { provider } else { format!("{provider}/{scope}") });
+        } else if input != Input::Live.word() && shown.contains(provider.as_str()) {
+            not_live.entry(input).or_default().insert(provider);
+        }
     }
-    if !names.is_empty() {
-        let _ = writeln!(text, "not had that night: {}", names.join(", "));
+    if !missing.is_empty() {
+        let _ = writeln!(text, "not had that night: {}", missing.join(", "));
+    }
+    for (input, providers) in not_live {
+        let providers: Vec<String> = providers.into_iter().collect();
+        let _ = writeln!(text, "{input}, not read from the provider that night: {}", providers.join(", "));
     }
     Ok(text)
 }
@@ -158,7 +166,7 @@ pub fn said(data: Data, rows: usize, mut talk: String, destination: &Destination
     let ending = file.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     if let Some(other) = ending.as_deref().and_then(form_of).filter(|form| *form != format) {
         let help = format!("say `--format {}` as well, or give the file another name", word(other));
-        return Err(Failed::of(&format!("write {} into {}", word(format), file.display())).with_help(&help));
+        return Err(Failed::of(&format!("write {} rows into {}", word(format), file.display())).with_help(&help));
     }
     let file = Path::new(".").join(file);
     let folder = file.parent().filter(|folder| folder.is_dir());

@@ -24,7 +24,7 @@ pub async fn offers(args: &Offers) -> Result<Said, Failed> {
     let snapshot = read::choose(&snapshots, &args.snapshot)?;
     let all = read::offers(snapshot)?;
     let mut left_out = LeftOut::default();
-    left_out.add(query::without_place(&all, filter)?, "that name no such place");
+    left_out.add(query::without_place(&all, filter)?, "whose region, country or continent is not stated");
     let rows = query::filtered(&all, filter)?.collect().map_err(QueryError::from)?;
     let (rows, older) = answer::not_older(rows, filter.max_age_days, now)?;
     left_out.add(older, "that were seen earlier than the days asked for");
@@ -60,7 +60,7 @@ pub async fn offers(args: &Offers) -> Result<Said, Failed> {
         talk.push_str(&unpriced.words("at the end:"));
     }
     talk.push_str(&left_out.words("left out:"));
-    talk.push_str(&answer::of_night(output, snapshot).await?);
+    talk.push_str(&answer::of_night(output, snapshot, &shown).await?);
     talk.push_str(&answer::ages(&shown, now)?);
     answer::said(data, shown.height(), talk, &args.destination, args.printing.format)
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use gpuledger_scrapers::contract::PricingModel;
+use gpuledger_scrapers::contract::{Availability, PricingModel};
 use polars::prelude::*;
 
 use crate::measure::Price;
@@ -56,9 +56,12 @@ pub struct Rung {
     pub price: f64,
     /// The provider.
     pub provider: String,
-    offer_id: String,
     /// Its row.
     pub row: usize,
+    is_sold_out: bool,
+    /// GPUs of the machine: at one price the smaller machine comes first.
+    gpu_count: f64,
+    offer_id: String,
 }
 
 /// Every ladder, one after another, and what is not in them.
@@ -68,19 +71,23 @@ pub struct Ladders {
     pub rungs: Vec<Rung>,
     /// Offers that are dearer than another of the same provider in the same ladder.
     pub dearer: usize,
+    /// Offers that are sold out, where the same provider has another in the same ladder.
+    pub sold_out: usize,
     /// Offers beyond the longest ladder asked for.
     pub beyond: usize,
 }
 
-/// The ladders of rows with prices. With `is_all` every offer, else the cheapest of each provider; of each ladder at most
-/// `longest` rungs, 0 for all. Rows without a price are in none.
+/// The ladders of rows with prices. With `is_all` every offer, else the cheapest of each provider, and one that is sold out only
+/// where it has no other; of each ladder at most `longest` rungs, 0 for all. Rows without a price are in none.
 ///
 /// # Errors
 /// Only on a fault of the program.
 pub fn ladders(rows: &DataFrame, prices: &[Price], is_all: bool, longest: usize) -> PolarsResult<Ladders> {
     let text = |name: &str| -> PolarsResult<Vec<Option<&str>>> { Ok(rows.column(name)?.str()?.iter().collect()) };
     let (models, plans) = (text("pricing_model")?, text("plan")?);
-    let (providers, ids) = (text("provider")?, text("offer_id")?);
+    let (providers, ids, stock) = (text("provider")?, text("offer_id")?, text("availability")?);
+    let counts = rows.column("gpu_count")?.cast(&DataType::Float64)?;
+    let counts = counts.f64()?;
     let months = rows.column("commitment_months")?.cast(&DataType::Int64)?;
     let months = months.i64()?;
     let mut rungs: Vec<Rung> = Vec::new();
@@ -90,21 +97,29 @@ pub fn ladders(rows: &DataFrame, prices: &[Price], is_all: bool, longest: usize)
             way: Way::of(models[row].unwrap_or_default(), plans[row], months.get(row)),
             price,
             provider: providers[row].unwrap_or_default().to_owned(),
-            offer_id: ids[row].unwrap_or_default().to_owned(),
             row,
+            is_sold_out: stock[row] == Some(Availability::SoldOut.word()),
+            gpu_count: counts.get(row).unwrap_or(f64::INFINITY),
+            offer_id: ids[row].unwrap_or_default().to_owned(),
         });
     }
     rungs.sort_by(|a, b| {
-        let by_price = a.way.cmp(&b.way).then(a.price.total_cmp(&b.price));
+        let by_price = a.way.cmp(&b.way).then(a.price.total_cmp(&b.price)).then(a.gpu_count.total_cmp(&b.gpu_count));
         by_price.then_with(|| (&a.provider, &a.offer_id, a.row).cmp(&(&b.provider, &b.offer_id, b.row)))
     });
-    let before = rungs.len();
+    let key = |rung: &Rung| (rung.way.clone(), rung.provider.clone());
+    let (mut dearer, mut sold_out) = (0, 0);
     if !is_all {
+        let before = rungs.len();
+        let in_stock: BTreeSet<(Way, String)> = rungs.iter().filter(|rung| !rung.is_sold_out).map(key).collect();
+        rungs.retain(|rung| !rung.is_sold_out || !in_stock.contains(&key(rung)));
+        let in_question = rungs.len();
         let mut seen = BTreeSet::new();
-        rungs.retain(|rung| seen.insert((rung.way.clone(), rung.provider.clone())));
+        rungs.retain(|rung| seen.insert(key(rung)));
+        (dearer, sold_out) = (in_question - rungs.len(), before - in_question);
     }
     let each = rungs.len();
     let longest = if longest == 0 { usize::MAX } else { longest };
     let kept = rungs.chunk_by(|a, b| a.way == b.way).flat_map(|ladder| ladder.iter().take(longest).cloned()).collect::<Vec<_>>();
-    Ok(Ladders { dearer: before - each, beyond: each - kept.len(), rungs: kept })
+    Ok(Ladders { dearer, sold_out, beyond: each - kept.len(), rungs: kept })
 }

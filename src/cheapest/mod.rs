@@ -29,39 +29,60 @@ pub mod ladder;
 /// When what is asked for does not exist, or the dataset cannot be read.
 pub async fn cheapest(args: &Cheapest) -> Result<Said, Failed> {
     let output = args.dataset.output.as_path();
-    let (filter, now) = (&args.filter, query::now(&args.filter));
     let snapshots = read::snapshots(output).await?;
     let snapshot = read::choose(&snapshots, &args.snapshot)?;
-    let all = read::offers(snapshot)?;
+    let found = find(output, &read::offers(snapshot)?, args).await?;
+    let now = query::now(&args.filter);
+    let data = match args.printing.format {
+        Format::Table => {
+            let what = format!("{} of snapshot {}, {}", need(&args.filter)?, snapshot.id, order(args.all));
+            tables(&found, now, &what)?.into()
+        }
+        format => print::rows(&found.rows, &[], format)?,
+    };
+    let mut talk = String::new();
+    if found.rows.height() == 0 {
+        let _ = writeln!(talk, "Nothing of snapshot {} fits.", snapshot.id);
+    }
+    talk.push_str(&found.left_out.words("left out:"));
+    talk.push_str(&answer::of_night(output, snapshot, &found.rows).await?);
+    talk.push_str(&answer::ages(&found.rows, now)?);
+    answer::said(data, found.rows.height(), talk, &args.destination, args.printing.format)
+}
+
+/// The ladders, and what is in none.
+#[derive(Debug)]
+pub struct Found {
+    /// Whole rows, ladder after ladder, each with `ladder`, `ladder_rank` and its price there.
+    pub rows: DataFrame,
+    /// Column of the prices that the ladders are in order of. `lowest_usd_per_gpu_hour`
+    pub lowest: String,
+    /// What is in no ladder, counted.
+    pub left_out: LeftOut,
+    ladders: Ladders,
+    measure: Measure,
+}
+
+/// Finds the ladders among rows of a snapshot.
+///
+/// # Errors
+/// When what is asked for does not exist, or the rates cannot be read.
+pub async fn find(output: &Path, all: &LazyFrame, args: &Cheapest) -> Result<Found, Failed> {
+    let filter = &args.filter;
     let measure = Measure { currency: args.priced.currency.clone(), over: args.priced.by };
     let mut left_out = LeftOut::default();
-    left_out.add(query::without_place(&all, filter)?, "that name no such place");
-    let fitting = query::filtered(&all, filter)?.collect().map_err(QueryError::from)?;
-    let rows = comparable(fitting, filter, args.fractions, now, &mut left_out)?;
+    left_out.add(query::without_place(all, filter)?, "whose region, country or continent is not stated");
+    let fitting = query::filtered(all, filter)?.collect().map_err(QueryError::from)?;
+    let rows = comparable(fitting, filter, args.fractions, query::now(filter), &mut left_out)?;
     let prices = measure::prices(output, &rows, &measure, Amount::Lowest).await?;
     left_out.add_unpriced(&prices);
     let longest = usize::try_from(args.limit).expect("a limit fits");
     let ladders = ladders(&rows, &prices, args.all, longest)?;
+    left_out.add(ladders.sold_out, "sold out, of providers that have another in the same ladder (--all shows every offer)");
     left_out.add(ladders.dearer, "dearer than another of the same provider (--all shows every offer)");
     left_out.add(ladders.beyond, "beyond the longest ladder (--limit)");
-
     let lowest = lowest_column(&measure);
-    let shown = in_ladders(&rows, &ladders, &lowest)?;
-    let data = match args.printing.format {
-        Format::Table => {
-            let what = format!("{} of snapshot {}, {}", need(filter)?, snapshot.id, order(args.all));
-            tables(&for_people(&shown, now)?, &ladders, &measure, &lowest, &what)?.into()
-        }
-        format => print::rows(&shown, &[], format)?,
-    };
-    let mut talk = String::new();
-    if shown.height() == 0 {
-        let _ = writeln!(talk, "Nothing of snapshot {} fits.", snapshot.id);
-    }
-    talk.push_str(&left_out.words("left out:"));
-    talk.push_str(&answer::of_night(output, snapshot).await?);
-    talk.push_str(&answer::ages(&shown, now)?);
-    answer::said(data, shown.height(), talk, &args.destination, args.printing.format)
+    Ok(Found { rows: in_ladders(&rows, &ladders, &lowest)?, lowest, left_out, ladders, measure })
 }
 
 /// The cheapest plain on-demand offer of each provider, in US dollars a GPU-hour, which are in column
@@ -208,14 +229,15 @@ fn remark(rows: &DataFrame, row: usize) -> PolarsResult<Vec<String>> {
 }
 
 /// A title and a table for each way to buy.
-fn tables(rows: &DataFrame, ladders: &Ladders, measure: &Measure, lowest: &str, what: &str) -> PolarsResult<String> {
+fn tables(found: &Found, now: DateTime<Utc>, what: &str) -> PolarsResult<String> {
+    let (rows, unit) = (for_people(&found.rows, now)?, found.measure.unit());
+    let price = Heading { digits: found.measure.digits(), ..heading(&found.lowest, &unit) };
     let mut text = format!("{what}\n");
     let mut first = 0;
-    for ladder in ladders.rungs.chunk_by(|a, b| a.way == b.way) {
+    for ladder in found.ladders.rungs.chunk_by(|a, b| a.way == b.way) {
         let part = rows.slice(i64::try_from(first).expect("few rows"), ladder.len());
         first += ladder.len();
-        let unit = measure.unit();
-        let headings = headings(&part, &ladder[0].way, Heading { digits: measure.digits(), ..heading(lowest, &unit) })?;
+        let headings = headings(&part, &ladder[0].way, price)?;
         let _ = write!(text, "\n{}\n{}", ladder[0].way, print::table(&part, &headings)?);
     }
     Ok(text)
