@@ -24,7 +24,9 @@ pub async fn offers(args: &Offers) -> Result<Said, Failed> {
     let snapshot = read::choose(&snapshots, &args.snapshot)?;
     let all = read::offers(snapshot)?;
     let mut left_out = LeftOut::default();
-    left_out.add(query::without_place(&all, filter)?, "whose region, country or continent is not stated");
+    for (offers, why) in query::not_stated(&all, filter)? {
+        left_out.add(offers, why);
+    }
     let rows = query::filtered(&all, filter)?.collect().map_err(QueryError::from)?;
     let (rows, older) = answer::not_older(rows, filter.max_age_days, now)?;
     left_out.add(older, "that were seen earlier than the days asked for");

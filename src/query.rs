@@ -133,19 +133,36 @@ pub fn filtered(all: &LazyFrame, filter: &Filter) -> Result<LazyFrame, QueryErro
     Ok(rows)
 }
 
-/// Rows that every other filter lets through and that name no place, where a place is asked for.
+/// Rows that a filter does not let through only because they do not state what it asks for, with words for each kind.
 ///
 /// # Errors
 /// As [`filtered`].
-pub fn without_place(all: &LazyFrame, filter: &Filter) -> Result<usize, QueryError> {
-    let asked = [("region", &filter.region), ("country", &filter.country), ("continent", &filter.continent)];
-    let nowhere: Vec<Expr> =
-        asked.iter().filter(|(_, words)| !words.is_empty()).map(|(column, _)| col(*column).is_null()).collect();
-    if nowhere.is_empty() {
-        return Ok(0);
-    }
+pub fn not_stated(all: &LazyFrame, filter: &Filter) -> Result<Vec<(usize, &'static str)>, QueryError> {
+    let is_null = |asked: &[(&str, bool)]| -> Vec<Expr> {
+        asked.iter().filter(|(_, is_asked)| *is_asked).map(|(column, _)| col(*column).is_null()).collect()
+    };
+    let places = [
+        ("region", !filter.region.is_empty()),
+        ("country", !filter.country.is_empty()),
+        ("continent", !filter.continent.is_empty()),
+    ];
     let anywhere = Filter { region: Vec::new(), country: Vec::new(), continent: Vec::new(), ..filter.clone() };
-    Ok(filtered(all, &anywhere)?.filter(any(nowhere)).select([col("provider")]).collect()?.height())
+    let memory = [("gpu_memory_gb", filter.min_gpu_memory.or(filter.min_total_memory).is_some())];
+    let count = [("gpu_count", !filter.gpu_count.is_empty() || filter.min_total_memory.is_some())];
+    let of_any_memory = Filter { min_gpu_memory: None, min_total_memory: None, ..filter.clone() };
+    let of_any_count = Filter { gpu_count: Vec::new(), min_total_memory: None, ..filter.clone() };
+    let mut counts = Vec::new();
+    for (without, nulls, words) in [
+        (anywhere, is_null(&places), "whose region, country or continent is not stated"),
+        (of_any_memory, is_null(&memory), "whose memory of a GPU is not stated"),
+        (of_any_count, is_null(&count), "whose number of GPUs is not stated"),
+    ] {
+        if !nulls.is_empty() {
+            let rows = filtered(all, &without)?.filter(any(nulls)).select([col("provider")]).collect()?;
+            counts.push((rows.height(), words));
+        }
+    }
+    Ok(counts)
 }
 
 fn any(tests: Vec<Expr>) -> Expr {

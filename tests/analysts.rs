@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use clap::Parser as _;
 use gpuledger::cheapest::{self, Found};
@@ -22,10 +23,17 @@ use support::{Dataset, Said, bytes_of, texts};
 /// The morning after the recorded night.
 const NOW: &str = "2026-10-31T06:00:00Z";
 
-fn recorded() -> Dataset {
-    let dataset = Dataset::new();
+/// The recorded night, which the tests only read: they share it, and who comes last takes it away.
+fn recorded() -> Arc<Dataset> {
+    static SHARED: Mutex<Weak<Dataset>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(dataset) = shared.upgrade() {
+        return dataset;
+    }
+    let dataset = Arc::new(Dataset::new());
     let said = dataset.run(&["collect", "--recorded"]);
     assert_eq!(said.exit, Some(0), "{}{}", said.data, said.talk);
+    *shared = Arc::downgrade(&dataset);
     dataset
 }
 
@@ -67,7 +75,6 @@ fn a_name_means_the_cards_that_people_mean_by_it() {
         ("h100sxm", &["H100 SXM"]),
         ("h100-sxm5", &["H100 SXM"]),
         ("h100 sxm 80gb", &["H100 SXM"]),
-        ("NVIDIA H100 80GB HBM3", &["H100 SXM"]),
         ("H100 pcie", &["H100 PCIe"]),
         ("a100-80", &["A100 80GB", "A100 SXM 80GB", "A100 PCIe 80GB"]),
         ("a100 40gb sxm", &["A100 SXM 40GB"]),
@@ -244,7 +251,7 @@ fn what_is_left_out_is_said_with_its_number_and_how_to_have_it() {
         "dearer than another of the same provider (--all shows every offer)".to_owned(),
         "rows of that night; `gpuledger findings 2026-10-30T".to_owned(),
         "typed, not read from the provider that night: ".to_owned(),
-        "2026-08-19 (72 d) azure".to_owned(),
+        "2026-08-01 (91 d) volcengine; ".to_owned(),
     ] {
         assert!(said.talk.contains(&words), "no `{words}` in\n{}", said.talk);
     }
@@ -291,6 +298,10 @@ fn each_filter_lets_through_what_it_says() {
     }
     let said = good(dataset.run(&["offers", "--gpu", "h100", "--continent", "asia"]));
     assert!(said.talk.contains("whose region, country or continent is not stated"), "{}", said.talk);
+    // A card without a stated memory may have enough or not.
+    let unknown = all.iter().filter(|row| row["gpu_memory_gb"].is_null()).count();
+    let said = good(dataset.run(&["offers", "--min-gpu-memory", "80"]));
+    assert!(unknown > 0 && said.talk.contains(&format!("{unknown} whose memory of a GPU is not stated")), "{}", said.talk);
     for (args, words) in [
         (["--continent", "atlantis"], "north_america"),
         (["--country", "UK"], "there are"),
@@ -301,7 +312,7 @@ fn each_filter_lets_through_what_it_says() {
         assert!(said.exit == Some(2) && said.talk.contains(words), "{args:?}: {}", said.talk);
     }
     // What exists and does not go together is no mistake.
-    let said = good(dataset.run(&["cheapest", "--gpu", "b300", "--provider", "aws"]));
+    let said = good(dataset.run(&["cheapest", "--gpu", "mi300x", "--provider", "aws"]));
     assert!(said.talk.contains("Nothing of snapshot"), "{}{}", said.data, said.talk);
     let said = dataset.run(&["cheapest"]);
     assert!(said.exit == Some(2) && said.talk.contains("--min-gpu-memory"), "{}", said.talk);
@@ -333,7 +344,7 @@ fn every_format_holds_the_same_whole_rows() {
     let said = good(dataset.run(&[&question[..], &["--format", "parquet", "--to", &to]].concat()));
     assert!(said.data.is_empty() && said.talk.contains(&format!("{} rows are in ", list.len())), "{}", said.talk);
     assert_eq!(bytes_of(&file), output.stdout);
-    assert_eq!(printed.get_column_names_str(), expected);
+    assert!(printed.get_column_names().into_iter().eq(&expected));
     for (column, row) in OFFERS.columns.iter().zip(printed.columns()) {
         assert_eq!(*row.dtype(), gpuledger::frame::data_type(column.kind), "{}", column.name);
     }

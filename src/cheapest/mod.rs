@@ -71,7 +71,9 @@ pub async fn find(output: &Path, all: &LazyFrame, args: &Cheapest) -> Result<Fou
     let filter = &args.filter;
     let measure = Measure { currency: args.priced.currency.clone(), over: args.priced.by };
     let mut left_out = LeftOut::default();
-    left_out.add(query::without_place(all, filter)?, "whose region, country or continent is not stated");
+    for (offers, why) in query::not_stated(all, filter)? {
+        left_out.add(offers, why);
+    }
     let fitting = query::filtered(all, filter)?.collect().map_err(QueryError::from)?;
     let rows = comparable(fitting, filter, args.fractions, query::now(filter), &mut left_out)?;
     let prices = measure::prices(output, &rows, &measure, Amount::Lowest).await?;
