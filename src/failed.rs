@@ -44,7 +44,7 @@ impl Failed {
     /// What the command line asks for and cannot be, where no error says it.
     #[must_use]
     pub fn of(what: &str) -> Self {
-        Self { what: what.to_owned(), help: None, exit: Exit::Usage }
+        Self { what: harmless(what).into_owned(), help: None, exit: Exit::Usage }
     }
 
     /// The same with what to do next.
