@@ -80,7 +80,6 @@ pub const HEADINGS: [Heading; 14] = [
 ];
 
 /// What a machine is called: by its provider, or by the page where it has no type.
-#[must_use]
 pub fn machine() -> Expr {
     col("instance_type").fill_null(col("offer_label"))
 }

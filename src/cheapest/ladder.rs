@@ -77,8 +77,10 @@ pub struct Ladders {
     pub beyond: usize,
 }
 
-/// The ladders of rows with prices. With `is_all` every offer, else the cheapest of each provider, and one that is sold out only
-/// where it has no other; of each ladder at most `longest` rungs, 0 for all. Rows without a price are in none.
+/// The ladders of rows with prices; rows without one are in none.
+///
+/// With `is_all` every offer, else the cheapest of each provider, and one that is sold out only where it has no other. Of each
+/// ladder at most `longest` rungs, 0 for all.
 ///
 /// # Errors
 /// Only on a fault of the program.

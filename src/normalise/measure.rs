@@ -148,10 +148,11 @@ pub type Price = Result<f64, Unpriced>;
 /// Rows whose prices are on their way.
 pub struct Pricing {
     measure: Measure,
-    rows: Published,
     /// Prices that the dataset has.
     ready: Vec<Option<f64>>,
-    /// Rows of a marketplace whose lowest listing counts.
+    /// What the rows without one say, in order.
+    open: Published,
+    /// Whether the lowest listing of such a row counts.
     is_lowest: Vec<bool>,
 }
 
@@ -163,25 +164,32 @@ impl Pricing {
     pub fn of(rows: &DataFrame, measure: &Measure, amount: Amount) -> PolarsResult<Self> {
         let stored = if measure.is_stored() { Some(rows.column(&measure.column())?.f64()?.clone()) } else { None };
         let listings = rows.column("listing_count")?.is_not_null();
-        let is_lowest: Vec<bool> = listings.iter().map(|is| amount == Amount::Lowest && is == Some(true)).collect();
-        let ready = |row: usize| stored.as_ref().and_then(|stored| stored.get(row)).filter(|_| !is_lowest[row]);
-        let ready = (0..rows.height()).map(ready).collect();
-        Ok(Self { measure: measure.clone(), rows: Published::of(rows)?, ready, is_lowest })
+        let counts_lowest = |row: usize| amount == Amount::Lowest && listings.get(row) == Some(true);
+        let price = |row: usize| stored.as_ref().and_then(|stored| stored.get(row)).filter(|_| !counts_lowest(row));
+        let ready: Vec<Option<f64>> = (0..rows.height()).map(price).collect();
+        let open = || ready.iter().enumerate().filter(|(_, price)| price.is_none()).map(|(row, _)| row);
+        let is_lowest = open().map(counts_lowest).collect();
+        let open: IdxCa = open().map(|row| IdxSize::try_from(row).ok()).collect();
+        Ok(Self { measure: measure.clone(), open: Published::of(&rows.take(&open)?)?, ready, is_lowest })
     }
 
     /// Days whose exchange rates are needed.
     #[must_use]
     pub fn days(&self) -> Vec<NaiveDate> {
         let code = self.measure.currency.0.as_str();
-        let is_foreign = |row: &usize| self.ready[*row].is_none() && self.rows.currency[*row].as_deref() != Some(code);
-        (0..self.ready.len()).filter(is_foreign).filter_map(|row| self.rows.rate_day[row]).collect()
+        let foreign = self.open.currency.iter().zip(&self.open.rate_day).filter(|(of, _)| of.as_deref() != Some(code));
+        foreign.filter_map(|(_, day)| *day).collect()
     }
 
     /// The price of each row.
     #[must_use]
     pub fn prices(&self, rates: &Rates) -> Vec<Price> {
-        let work = |row: usize| self.rows.price(row, &self.measure, self.is_lowest[row], rates);
-        self.ready.iter().enumerate().map(|(row, price)| price.map_or_else(|| work(row), Ok)).collect()
+        let mut open = self.is_lowest.iter().enumerate();
+        let mut work = || {
+            let (row, is_lowest) = open.next().expect("every row without a price is open");
+            self.open.price(row, &self.measure, *is_lowest, rates)
+        };
+        self.ready.iter().map(|price| price.map_or_else(&mut work, Ok)).collect()
     }
 }
 
