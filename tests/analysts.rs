@@ -55,6 +55,12 @@ fn number(row: &Value, column: &str) -> f64 {
     row[column].as_f64().unwrap_or_else(|| panic!("{column} of {row}"))
 }
 
+/// Holds a price against the nearest float of what was worked out by hand: not a bit apart.
+#[track_caller]
+fn same(price: f64, by_hand: f64) {
+    assert_eq!(price.to_bits(), by_hand.to_bits(), "{price} is not {by_hand}");
+}
+
 /// Providers of one ladder, in its order.
 fn providers<'a>(rows: &'a [Value], ladder: &str) -> Vec<&'a str> {
     rows.iter().filter(|row| row["ladder"] == ladder).map(|row| text(row, "provider")).collect()
@@ -158,30 +164,28 @@ fn prices_in_another_currency_are_worked_out_by_hand_the_same() {
     let ask = |args: &[&str]| rows(&dataset, &[&["cheapest", "--gpu", "h100"], args].concat());
     let usd = ask(&[]);
     assert_eq!(providers(&usd, "on demand")[..3], ["seeweb", "hyperstack", "jarvislabs"]);
-    assert_eq!(number(of(&usd, "on demand", "aws"), "lowest_usd_per_gpu_hour"), 55.04 / 8.0);
+    same(number(of(&usd, "on demand", "aws"), "lowest_usd_per_gpu_hour"), 55.04 / 8.0);
 
     let eur = ask(&["--currency", "EUR"]);
     let price = |provider: &str| number(of(&eur, "on demand", provider), "lowest_eur_per_gpu_hour");
     // A price in euros is what is printed: 1.89 for a GPU-hour, and 0.047775 for a minute, sixty times.
-    assert_eq!((price("seeweb"), price("scaleway")), (1.89, 2.8665));
+    same(price("seeweb"), 1.89);
+    same(price("scaleway"), 2.8665);
     // 6.88 dollars at the 1.1590 dollars for one euro of the day before, and 3.85 at 1.1551.
     assert_eq!(of(&eur, "on demand", "aws")["rate_date"], "2026-09-01");
-    assert_eq!(price("aws").to_bits(), (68_800.0_f64 / 11_590.0).to_bits());
-    assert_eq!(price("nebius").to_bits(), (38_500.0_f64 / 11_551.0).to_bits());
+    same(price("aws"), 68_800.0_f64 / 11_590.0);
+    same(price("nebius"), 38_500.0_f64 / 11_551.0);
 
     // Yen for one euro over dollars for one euro, of one and the same day.
     let jpy = ask(&["--currency", "jpy"]);
-    assert_eq!(
-        number(of(&jpy, "on demand", "aws"), "lowest_jpy_per_gpu_hour").to_bits(),
-        (688.0_f64 * 18_563.0 / 11_590.0).to_bits()
-    );
+    same(number(of(&jpy, "on demand", "aws"), "lowest_jpy_per_gpu_hour"), 688.0 * 18_563.0 / 11_590.0);
 
     let per_gb = ask(&["--by", "gb"]);
-    assert_eq!(number(of(&per_gb, "on demand", "aws"), "lowest_usd_per_gpu_gb_hour"), 0.086);
+    same(number(of(&per_gb, "on demand", "aws"), "lowest_usd_per_gpu_gb_hour"), 0.086);
     // An H100 SXM does 989 dense FP16 TFLOPS.
     let per_pflop = ask(&["--by", "pflop", "--provider", "aws", "--currency", "eur"]);
     let expected = 6_880_000.0_f64 / (1_159.0 * 989.0);
-    assert_eq!(number(of(&per_pflop, "on demand", "aws"), "lowest_eur_per_pflop_hour").to_bits(), expected.to_bits());
+    same(number(of(&per_pflop, "on demand", "aws"), "lowest_eur_per_pflop_hour"), expected);
 
     let cny = rows(&dataset, &["offers", "--gpu", "h100", "--currency", "cny", "--limit", "1"]);
     assert!(number(&cny[0], "price_cny_per_gpu_hour") > number(&cny[0], "price_usd_per_gpu_hour") * 6.0, "{}", cny[0]);
@@ -276,9 +280,10 @@ fn each_filter_lets_through_what_it_says() {
         let gpus = if row["is_fractional"] == true { 1.0 } else { row["gpu_count"].as_f64()? };
         Some(gpus * row["gpu_memory_gb"].as_f64()?)
     };
-    let questions: [(&[&str], &dyn Fn(&Value) -> bool); 9] = [
+    type Test<'a> = &'a dyn Fn(&Value) -> bool;
+    let questions: [(&[&str], Test<'_>); 9] = [
         (&["--min-total-memory", "640"], &|row| total(row) >= Some(640.0)),
-        (&["--gpu-count", "2,4"], &|row| [2.0, 4.0].map(Some).contains(&row["gpu_count"].as_f64())),
+        (&["--gpu-count", "2,4"], &|row| [2, 4].map(Some).contains(&row["gpu_count"].as_i64())),
         (&["--continent", "Europe,north-america"], &|row| ["europe", "north_america"].contains(&text(row, "continent"))),
         (&["--country", "germany,FR"], &|row| ["DE", "FR"].contains(&text(row, "country"))),
         (&["--commitment-months", "12"], &|row| row["commitment_months"] == 12),
@@ -410,16 +415,17 @@ async fn a_marketplace_is_compared_by_its_lowest_listing() {
         ])
     };
     let usd = changed(&dataset, listed, &["--gpu", "h100", "--pricing-model", "on_demand"]).await;
-    assert_eq!(price_of(&usd, "aws", "on demand"), 5.0, "40 dollars for eight GPUs");
+    // 40 dollars for eight GPUs.
+    same(price_of(&usd, "aws", "on demand"), 5.0);
     // 1.2345 euros, at the 1.1699 dollars of the day before.
-    assert_eq!(price_of(&usd, "seeweb", "on demand").to_bits(), (12_345.0_f64 * 11_699.0 / 1e8).to_bits());
+    same(price_of(&usd, "seeweb", "on demand"), 12_345.0_f64 * 11_699.0 / 1e8);
     let eur = changed(&dataset, listed, &["--gpu", "h100", "--pricing-model", "on_demand", "--currency", "eur"]).await;
-    assert_eq!(price_of(&eur, "seeweb", "on demand"), 1.2345);
-    assert_eq!(price_of(&eur, "aws", "on demand").to_bits(), (50_000.0_f64 / 11_590.0).to_bits());
+    same(price_of(&eur, "seeweb", "on demand"), 1.2345);
+    same(price_of(&eur, "aws", "on demand"), 50_000.0_f64 / 11_590.0);
     // The others stay where they were, and the row itself still has the price of the middle listing.
     let before = changed(&dataset, |rows| rows, &["--gpu", "h100", "--pricing-model", "on_demand"]).await;
-    assert_eq!(price_of(&usd, "nebius", "on demand"), price_of(&before, "nebius", "on demand"));
-    assert_eq!(price_of(&before, "aws", "on demand"), 6.88);
+    same(price_of(&usd, "nebius", "on demand"), price_of(&before, "nebius", "on demand"));
+    same(price_of(&before, "aws", "on demand"), 6.88);
     assert!(texts(&usd.rows, "listing_count").iter().any(|count| count == "12"));
 }
 
@@ -445,7 +451,7 @@ async fn what_is_sold_out_stands_for_a_provider_only_where_it_has_nothing_else()
     };
     let args = ["--gpu", "h100", "--pricing-model", "on_demand"];
     let (before, after) = (changed(&dataset, |rows| rows, &args).await, changed(&dataset, sold, &args).await);
-    assert_eq!(price_of(&before, "verda", "on demand"), price_of(&after, "verda", "on demand"));
+    same(price_of(&before, "verda", "on demand"), price_of(&after, "verda", "on demand"));
     let aws = |found: &Found| price_of(found, "aws", "on demand");
     assert!(aws(&after) >= aws(&before), "{} and {}", aws(&after), aws(&before));
     assert!(after.left_out.words("left out:").contains("sold out, of providers that have another"));
