@@ -49,6 +49,15 @@ impl Data {
             Self::Bytes(bytes) => bytes,
         }
     }
+
+    /// Its text; `None` for bytes.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Bytes(_) => None,
+        }
+    }
 }
 
 impl From<String> for Data {

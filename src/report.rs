@@ -232,9 +232,9 @@ const ASKED_FIRST: [&str; 3] = ["h100", "a100", "l40s"];
 async fn best_offers(output: &Path, snapshot: SnapshotId) -> Result<String, Failed> {
     let snapshots = read::snapshots(output).await?;
     let snapshot = read::choose(&snapshots, &snapshot.to_string())?;
-    let mut found = Vec::new();
+    let (rows, mut found) = (read::offers(snapshot)?, Vec::new());
     for gpu in ASKED_FIRST {
-        found.push(cheapest::on_demand(output, snapshot, gpu).await?.lazy());
+        found.push(cheapest::on_demand(output, &rows, gpu).await?.lazy());
     }
     let rows = concat(found, UnionArgs::default())?.collect()?;
     const CHEAPEST: [Heading; 9] = [

@@ -35,7 +35,7 @@ fn bash_completes_what_is_begun() {
     let script = text(&run(&["completions", "bash"]));
     let ask = "COMP_WORDS=(gpuledger che); COMP_CWORD=1; _gpuledger gpuledger che gpuledger; echo \"${COMPREPLY[*]}\"";
     let Ok(shell) = Command::new("bash").args(["-c", &format!("{script}\n{ask}")]).output() else {
-        println!("skipped: there is no bash here");
+        eprintln!("skipped: there is no bash here");
         return;
     };
     assert_eq!(String::from_utf8_lossy(&shell.stdout).trim(), "cheapest", "{}", String::from_utf8_lossy(&shell.stderr));

@@ -18,7 +18,7 @@ use crate::measure::{self, Amount, Measure, Over, Price};
 use crate::print::{self, Format, Heading, heading};
 use crate::query::{self, QueryError};
 use crate::report::{Failed, Said};
-use crate::snapshot::read::{self, Snapshot};
+use crate::snapshot::read;
 use ladder::{Ladders, Way, ladders};
 
 pub mod ladder;
@@ -92,11 +92,11 @@ pub async fn find(output: &Path, all: &LazyFrame, args: &Cheapest) -> Result<Fou
 ///
 /// # Errors
 /// When there is no such GPU, or the dataset cannot be read.
-pub async fn on_demand(output: &Path, snapshot: &Snapshot, gpu: &str) -> Result<DataFrame, Failed> {
+pub async fn on_demand(output: &Path, all: &LazyFrame, gpu: &str) -> Result<DataFrame, Failed> {
     let filter = Filter { gpu: vec![gpu.to_owned()], ..Filter::default() };
     let measure = Measure { currency: "USD".parse().expect("three letters"), over: Over::Hour };
     let plain = col("pricing_model").eq(lit("on_demand")).and(col("plan").is_null());
-    let fitting = query::filtered(&read::offers(snapshot)?, &filter)?.filter(plain).collect()?;
+    let fitting = query::filtered(all, &filter)?.filter(plain).collect()?;
     let rows = comparable(fitting, &filter, false, Utc::now(), &mut LeftOut::default())?;
     let prices = measure::prices(output, &rows, &measure, Amount::Lowest).await?;
     let ladders = ladders(&rows, &prices, false, 0)?;
