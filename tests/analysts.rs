@@ -426,7 +426,8 @@ async fn a_marketplace_is_compared_by_its_lowest_listing() {
     let before = changed(&dataset, |rows| rows, &["--gpu", "h100", "--pricing-model", "on_demand"]).await;
     same(price_of(&usd, "nebius", "on demand"), price_of(&before, "nebius", "on demand"));
     same(price_of(&before, "aws", "on demand"), 6.88);
-    assert!(texts(&usd.rows, "listing_count").iter().any(|count| count == "12"));
+    let told = cheapest::tables(&usd, NOW.parse().expect("an instant"), "").expect("they print");
+    assert!(told.contains("lowest of 12 listings, the middle one at 55.04") && told.contains("40 USD/machine-hour"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

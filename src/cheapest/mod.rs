@@ -205,7 +205,7 @@ fn remark(rows: &DataFrame, row: usize) -> PolarsResult<Vec<String>> {
     match text("listing_count")?.as_str() {
         "" => {}
         "1" => words.push("the only listing".to_owned()),
-        several => words.push(format!("lowest of {several} listings")),
+        several => words.push(format!("lowest of {several} listings, the middle one at {}", text("published_amount")?)),
     }
     let is_so = [
         ("is_fractional", "true", "part of a card"),
@@ -230,8 +230,11 @@ fn remark(rows: &DataFrame, row: usize) -> PolarsResult<Vec<String>> {
     Ok(words)
 }
 
-/// A title and a table for each way to buy.
-fn tables(found: &Found, now: DateTime<Utc>, what: &str) -> PolarsResult<String> {
+/// The ladders for people: what is asked for, then a title and a table for each way to buy.
+///
+/// # Errors
+/// Only on a fault of the program.
+pub fn tables(found: &Found, now: DateTime<Utc>, what: &str) -> PolarsResult<String> {
     let (rows, unit) = (for_people(&found.rows, now)?, found.measure.unit());
     let price = Heading { digits: found.measure.digits(), ..heading(&found.lowest, &unit) };
     let mut text = format!("{what}\n");
