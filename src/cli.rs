@@ -8,8 +8,12 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::log::LogForm;
 use crate::print::Format;
+pub use prices::{Cheapest, Destination, Filter, Offers, Priced};
+
 use crate::record::Scheduled;
 use crate::schedule::args::{ScheduleCheck, ScheduleNight, ScheduleRun, ScheduleStatus};
+
+mod prices;
 
 /// A ledger of published GPU prices: every night's pages kept, made comparable, and added as one version of a Parquet
 /// dataset.
@@ -33,6 +37,8 @@ pub enum Verb {
     Snapshots(Listing),
     /// Filter and list offers of a snapshot
     Offers(Offers),
+    /// Show the cheapest offers of a GPU or a memory need: a ladder for each way to buy
+    Cheapest(Cheapest),
     /// Show what changed between two snapshots
     Diff(DiffArgs),
     /// List the providers: what is read, terms, and their last status
@@ -61,6 +67,10 @@ pub enum Verb {
     /// Run nights when they are due, and say when that is
     #[command(subcommand)]
     Schedule(ScheduleVerb),
+    /// Print what makes a shell complete this program's verbs and options
+    Completions(Completions),
+    /// Print the manual, or write a page of it for each verb
+    Man(Man),
 }
 
 /// What to do with schedules.
@@ -212,51 +222,18 @@ fn minutes(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a number of minutes above 0 is needed".to_owned())
 }
 
-/// Arguments of `offers`.
+/// Arguments of `completions`.
 #[derive(Debug, Args)]
-pub struct Offers {
-    /// The dataset.
-    #[command(flatten)]
-    pub dataset: Dataset,
-    /// The form.
-    #[command(flatten)]
-    pub printing: Printing,
-    /// Snapshot: id, version, date, `latest` or `previous`
-    #[arg(long, default_value = "latest")]
-    pub snapshot: String,
-    /// Only these providers
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub provider: Vec<String>,
-    /// Only this machine, exactly as the provider names it
-    #[arg(long, value_name = "TYPE")]
-    pub instance_type: Option<String>,
-    /// Only this GPU, as people type it: h100, "H100 SXM", a100-80, 4090
-    #[arg(long)]
-    pub gpu: Option<String>,
-    /// At least this much memory on one GPU, in GB
-    #[arg(long, value_name = "GB")]
-    pub min_gpu_memory: Option<f64>,
-    /// Only this region, as published
-    #[arg(long)]
-    pub region: Option<String>,
-    /// Only this country, as ISO code
-    #[arg(long)]
-    pub country: Option<String>,
-    /// Only these pricing models: on_demand, spot, reserved …
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub pricing_model: Vec<String>,
-    /// Only this operating system
-    #[arg(long)]
-    pub os: Option<String>,
-    /// At most this price in USD per GPU-hour
-    #[arg(long, value_name = "USD")]
-    pub max_price: Option<f64>,
-    /// Order: price, -price, memory, provider, region or any column
-    #[arg(long, default_value = "price", allow_hyphen_values = true)]
-    pub sort: String,
-    /// At most so many rows
-    #[arg(long, default_value_t = 50)]
-    pub limit: u32,
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Write a page for each verb into this folder [default: the first page, to standard output]
+    pub folder: Option<PathBuf>,
 }
 
 /// Arguments of `hardware`.

@@ -41,7 +41,15 @@ impl Failed {
         Self { what: text, help: None, exit }
     }
 
-    pub(crate) fn with_help(mut self, help: &str) -> Self {
+    /// What the command line asks for and cannot be, where no error says it.
+    #[must_use]
+    pub fn of(what: &str) -> Self {
+        Self { what: harmless(what).into_owned(), help: None, exit: Exit::Usage }
+    }
+
+    /// The same with what to do next.
+    #[must_use]
+    pub fn with_help(mut self, help: &str) -> Self {
         self.help = Some(help.to_owned());
         self
     }

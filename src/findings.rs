@@ -81,9 +81,9 @@ pub async fn findings(args: &Findings) -> Result<Said, Failed> {
     let talk = told(&all, &rows, night, output)?;
     let rows = if args.limit == 0 { rows } else { rows.head(Some(args.limit)) };
     let data = if args.printing.format == Format::Table {
-        let mut text = print::rows(&rows, &HEADINGS, Format::Table)?;
+        let mut text = print::table(&rows, &HEADINGS)?;
         text.push_str(&pages(&rows, &Archive::below(output))?);
-        text
+        text.into()
     } else {
         print::rows(&rows, &[], args.printing.format)?
     };
@@ -142,6 +142,14 @@ fn of_night(output: &Path, night: SnapshotId) -> Result<DataFrame, Failed> {
         .collect();
     let order: IdxCa = grave.into_iter().map(|row| IdxSize::try_from(row).ok()).collect();
     Ok(rows.take(&order)?)
+}
+
+/// Rows that were held back in a night; `None` where its findings are not there.
+#[must_use]
+pub fn held_back(output: &Path, night: SnapshotId) -> Option<usize> {
+    let rows = of_night(output, night).ok()?;
+    let severities = rows.column("severity").ok()?.str().ok()?.clone();
+    Some(severities.iter().filter(|word| *word == Some(Severity::QuarantineRow.word())).count())
 }
 
 /// Severities, the gravest first.

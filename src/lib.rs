@@ -49,8 +49,12 @@ pub mod backfill;
 /// Is the dataset whole, and can tonight run?
 pub mod doctor;
 
+/// What a list leaves out, how old its prices are, and where it goes.
+pub mod answer;
 /// The sources, what they say about being read, and how their last night went.
 pub mod catalogue;
+/// The cheapest offers of a GPU or a memory need, a ladder for each way to buy.
+pub mod cheapest;
 /// Two snapshots → what changed.
 pub mod diff;
 /// A row back to its bytes.
@@ -61,6 +65,12 @@ pub mod failed;
 pub mod findings;
 /// What is in a machine, from the tables beside the scrapers.
 pub mod machines;
+/// Completions for shells, and the pages of the manual.
+pub mod manual;
+/// What a row's price is in a currency, over an hour, a PFLOPS or a GB.
+pub mod measure;
+/// Offers of a snapshot, filtered and listed.
+pub mod offers;
 /// Pages of a provider from files, shown as offers.
 pub mod parse;
 /// What of the archive is kept for how long.

@@ -1,6 +1,6 @@
 //! Arguments in, exit code out. The only place that prints an error.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -8,6 +8,7 @@ use gpuledger::cli::Cli;
 use gpuledger::exit::Exit;
 use gpuledger::harmless;
 use gpuledger::log::{self, LogForm};
+use gpuledger::print::Data;
 use gpuledger::report::{self, Failed};
 use miette::Diagnostic;
 
@@ -28,8 +29,11 @@ fn main() -> ExitCode {
                 Some(talk) => eprint!("{}", harmless::lines(talk)),
                 None => {}
             }
+            if matches!(said.data, Data::Bytes(_)) && std::io::stdout().is_terminal() {
+                return fail(&Failed::of("show bytes on a terminal").with_help("write them into a file: `> FILE`"));
+            }
             // A reader that has seen enough closes the pipe; that is no fault.
-            let _ = std::io::stdout().write_all(said.data.as_bytes());
+            let _ = std::io::stdout().write_all(said.data.bytes());
             said.exit.into()
         }
         Err(failed) => fail(&failed),

@@ -1,8 +1,8 @@
-//! Rows → standard output, as a table for people or as CSV, JSON and JSON lines for programs.
+//! Rows → standard output, as a table for people or as CSV, JSON, JSON lines and Parquet for programs.
 //!
 //! What a page says may be hostile: a terminal obeys some characters and a spreadsheet some first ones. Text for a terminal
-//! goes through [`harmless`] and a CSV never begins a text as a formula begins; JSON has the characters of the page. Never
-//! changes a number.
+//! goes through [`harmless`] and a CSV never begins a text as a formula begins; JSON and Parquet have the characters of the
+//! page. Never changes a number.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,6 +13,7 @@ use polars::prelude::*;
 use crate::frame::Cell;
 use crate::harmless::cut;
 pub use crate::harmless::harmless;
+use crate::snapshot::file::bytes_of_rows;
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -26,38 +27,83 @@ pub enum Format {
     Json,
     /// One JSON object a line.
     Ndjson,
+    /// A Parquet file, with the types of the dataset.
+    Parquet,
 }
 
-/// A column of a printed table: its name in the rows, its heading, and digits after the point for floats.
+/// What goes to standard output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data {
+    /// Text.
+    Text(String),
+    /// Bytes that are no text, such as a Parquet file.
+    Bytes(Vec<u8>),
+}
+
+impl Data {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// Its text; `None` for bytes.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Bytes(_) => None,
+        }
+    }
+}
+
+impl From<String> for Data {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// Digits after the point of a float in a table, where the heading says nothing else.
+const DIGITS: usize = 4;
+
+/// A column of a printed table: its name in the rows, its heading, and how it is set.
 #[derive(Debug, Clone, Copy)]
-pub struct Heading {
+pub struct Heading<'a> {
     /// Column of the rows.
-    pub column: &'static str,
-    /// What stands above it.
-    pub heading: &'static str,
+    pub column: &'a str,
+    /// What stands above it, with the unit of a number.
+    pub heading: &'a str,
+    /// Digits after the point of a float.
+    pub digits: usize,
+    /// Whether texts stand at the right, as numbers always do.
+    pub is_right: bool,
 }
 
 /// A heading.
 #[must_use]
-pub const fn heading(column: &'static str, heading: &'static str) -> Heading {
-    Heading { column, heading }
+pub const fn heading<'a>(column: &'a str, heading: &'a str) -> Heading<'a> {
+    Heading { column, heading, digits: DIGITS, is_right: false }
 }
 
 /// Rows in a format. A table shows the headings' columns; the others show every column.
 ///
 /// # Errors
 /// Only on a fault of the program.
-pub fn rows(frame: &DataFrame, headings: &[Heading], format: Format) -> PolarsResult<String> {
-    match format {
-        Format::Table => table(frame, headings),
-        Format::Csv => csv(frame),
+pub fn rows(frame: &DataFrame, headings: &[Heading], format: Format) -> PolarsResult<Data> {
+    Ok(match format {
+        Format::Table => Data::Text(table(frame, headings)?),
+        Format::Csv => Data::Text(csv(frame)?),
         Format::Json => {
             let objects = objects(frame)?;
             let lines = if objects.is_empty() { String::new() } else { format!("\n  {}\n", objects.join(",\n  ")) };
-            Ok(format!("[{lines}]\n"))
+            Data::Text(format!("[{lines}]\n"))
         }
-        Format::Ndjson => Ok(objects(frame)?.into_iter().fold(String::new(), |text, object| text + &object + "\n")),
-    }
+        Format::Ndjson => Data::Text(objects(frame)?.into_iter().fold(String::new(), |text, object| text + &object + "\n")),
+        Format::Parquet => Data::Bytes(bytes_of_rows(frame)?),
+    })
 }
 
 /// A text as a cell of a CSV: one that a spreadsheet would take for a formula gets an apostrophe in front, which spreadsheets
@@ -67,7 +113,11 @@ fn no_formula(text: &str) -> Cow<'_, str> {
     if text.trim_start_matches(' ').starts_with(BEGINNINGS) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
 
-fn table(frame: &DataFrame, headings: &[Heading]) -> PolarsResult<String> {
+/// Rows as a table for people, with the headings' columns.
+///
+/// # Errors
+/// Only on a fault of the program.
+pub fn table(frame: &DataFrame, headings: &[Heading]) -> PolarsResult<String> {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(headings.iter().map(|heading| TableCell::new(heading.heading).add_attribute(Attribute::Bold)));
@@ -75,14 +125,15 @@ fn table(frame: &DataFrame, headings: &[Heading]) -> PolarsResult<String> {
         let mut cells = Vec::with_capacity(headings.len());
         for heading in headings {
             let cell = Cell::at(frame, heading.column, row)?;
-            let alignment = if matches!(cell, Cell::Number(_)) { CellAlignment::Right } else { CellAlignment::Left };
-            let is_float = frame.column(heading.column)?.dtype().is_float();
-            cells.push(TableCell::new(shown(&cell, is_float)).set_alignment(alignment));
+            let is_right = heading.is_right || matches!(cell, Cell::Number(_));
+            let alignment = if is_right { CellAlignment::Right } else { CellAlignment::Left };
+            let digits = frame.column(heading.column)?.dtype().is_float().then_some(heading.digits);
+            cells.push(TableCell::new(shown(&cell, digits)).set_alignment(alignment));
         }
         table.add_row(cells);
     }
     for (index, heading) in headings.iter().enumerate() {
-        if frame.column(heading.column)?.dtype().is_numeric()
+        if (heading.is_right || frame.column(heading.column)?.dtype().is_numeric())
             && let Some(column) = table.column_mut(index)
         {
             column.set_cell_alignment(CellAlignment::Right);
@@ -91,16 +142,17 @@ fn table(frame: &DataFrame, headings: &[Heading]) -> PolarsResult<String> {
     Ok(format!("{table}\n"))
 }
 
-/// A value for people: floats to four digits, nothing as a dot, text without what a terminal obeys and no wider than a screen.
-fn shown(cell: &Cell, is_float: bool) -> String {
-    match cell {
-        Cell::Null => "·".to_owned(),
-        Cell::Number(number) if is_float => match number.parse::<f64>() {
-            Ok(number) => format!("{number:.4}"),
+/// A value for people: floats to so many digits, nothing as a dot, text without what a terminal obeys and no wider than a
+/// screen.
+fn shown(cell: &Cell, digits: Option<usize>) -> String {
+    match (cell, digits) {
+        (Cell::Null, _) => "·".to_owned(),
+        (Cell::Number(number), Some(digits)) => match number.parse::<f64>() {
+            Ok(number) => format!("{number:.digits$}"),
             Err(_) => number.clone(),
         },
-        Cell::Text(text) => cut(text, CELL_WIDTH_MAX).into_owned(),
-        other => other.text(),
+        (Cell::Text(text), _) => cut(text, CELL_WIDTH_MAX).into_owned(),
+        (other, _) => other.text(),
     }
 }
 
@@ -151,7 +203,7 @@ mod tests {
         columns.texts("text", texts.iter().map(|text| Some(*text)));
         columns.longs("number", (0..texts.len()).map(|_| Some(-1)));
         let printed = rows(&columns.finish().expect("two columns"), &[], Format::Csv).expect("it prints");
-        let mut reader = csv::Reader::from_reader(printed.as_bytes());
+        let mut reader = csv::Reader::from_reader(printed.bytes());
         let read: Vec<(String, String)> = reader
             .records()
             .map(|row| row.map(|row| (row[0].to_owned(), row[1].to_owned())))

@@ -1,11 +1,12 @@
 //! Filters over the offers of a snapshot.
 
-use gpuledger_scrapers::contract::SourceKind;
+use chrono::{DateTime, NaiveDate, Utc};
 use polars::prelude::*;
 
-use crate::cli::Offers;
+use crate::cli::Filter;
 use crate::machines::near;
 use crate::normalise::gpu::GpuModels;
+use crate::normalise::region::Regions;
 use crate::print::{Heading, heading};
 
 /// Why a filter cannot be.
@@ -37,6 +38,18 @@ pub enum QueryError {
         /// What there is.
         known: String,
     },
+    /// No exchange rate of the currency.
+    #[error("find an exchange rate of {code} from {first} to {last}; there are {known}")]
+    NoRate {
+        /// What was asked for.
+        code: String,
+        /// First day of the prices.
+        first: NaiveDate,
+        /// Last day of the prices.
+        last: NaiveDate,
+        /// Currencies that have one.
+        known: String,
+    },
     /// The rows could not be read.
     #[error("read the offers: {0}")]
     Unreadable(String),
@@ -66,53 +79,108 @@ pub const HEADINGS: [Heading; 14] = [
     heading("published_currency_code", "currency"),
 ];
 
-/// Rows that a filter lets through, in order.
+/// What a machine is called: by its provider, or by the page where it has no type.
+pub fn machine() -> Expr {
+    col("instance_type").fill_null(col("offer_label"))
+}
+
+/// When a filter's ages are counted to.
+#[must_use]
+pub fn now(filter: &Filter) -> DateTime<Utc> {
+    filter.now.unwrap_or_else(Utc::now)
+}
+
+/// Rows that a filter lets through.
 ///
 /// # Errors
 /// When the filter names something that does not exist.
-pub fn offers(rows: LazyFrame, filter: &Offers) -> Result<DataFrame, QueryError> {
-    let mut rows = rows.with_column(col("instance_type").fill_null(col("offer_label")).alias("instance_type"));
-    if !filter.provider.is_empty() {
-        rows = one_of(rows, "provider", "provider", &filter.provider)?;
-    }
+pub fn filtered(all: &LazyFrame, filter: &Filter) -> Result<LazyFrame, QueryError> {
+    let mut rows = one_of(all, all.clone(), "provider", "provider", &lower_case(&filter.provider))?;
     if let Some(typed) = &filter.instance_type {
-        rows = of_machine(rows, typed)?;
+        rows = of_machine(all, rows, typed)?;
     }
-    if let Some(typed) = &filter.gpu {
-        rows = rows.filter(is_gpu(typed)?);
+    if !filter.gpu.is_empty() {
+        let meant = filter.gpu.iter().map(|typed| is_gpu(typed)).collect::<Result<Vec<_>, _>>()?;
+        rows = rows.filter(any(meant));
     }
+    let number = |column: &str| col(column).cast(DataType::Float64);
     if let Some(gb) = filter.min_gpu_memory {
-        rows = rows.filter(col("gpu_memory_gb").cast(DataType::Float64).gt_eq(lit(gb)));
+        rows = rows.filter(number("gpu_memory_gb").gt_eq(lit(gb)));
     }
-    if let Some(region) = &filter.region {
-        rows = one_of(rows, "region", "region", std::slice::from_ref(region))?;
+    if let Some(gb) = filter.min_total_memory {
+        // The memory of a slice is that of all the machine has of a card.
+        let cards = when(col("is_fractional")).then(lit(1.0)).otherwise(number("gpu_count"));
+        rows = rows.filter((cards * number("gpu_memory_gb")).gt_eq(lit(gb)));
     }
-    if let Some(country) = &filter.country {
-        rows = one_of(rows, "country", "country", &[country.to_uppercase()])?;
+    if !filter.gpu_count.is_empty() {
+        rows = rows.filter(any(filter.gpu_count.iter().map(|count| number("gpu_count").eq(lit(*count))).collect()));
     }
-    if !filter.pricing_model.is_empty() {
-        let words: Vec<String> = filter.pricing_model.iter().map(|word| word.replace('-', "_")).collect();
-        rows = one_of(rows, "pricing_model", "pricing model", &words)?;
+    rows = one_of(all, rows, "region", "region", &filter.region)?;
+    rows = one_of(all, rows, "country", "country", &countries(&filter.country))?;
+    rows = one_of(all, rows, "continent", "continent", &underscored(&filter.continent))?;
+    rows = one_of(all, rows, "pricing_model", "pricing model", &underscored(&filter.pricing_model))?;
+    let months = || col("commitment_months").fill_null(lit(0));
+    if !filter.commitment_months.is_empty() {
+        rows = rows.filter(any(filter.commitment_months.iter().map(|wanted| months().eq(lit(*wanted))).collect()));
+    }
+    if let Some(most) = filter.max_commitment_months {
+        rows = rows.filter(months().lt_eq(lit(most)));
     }
     if let Some(os) = &filter.os {
-        rows = one_of(rows, "os", "operating system", std::slice::from_ref(os))?;
+        rows = one_of(all, rows, "os", "operating system", &[os.to_lowercase()])?;
     }
-    if let Some(usd) = filter.max_price {
-        rows = rows.filter(col("price_usd_per_gpu_hour").lt_eq(lit(usd)));
-    }
-    let (is_descending, by) = filter.sort.strip_prefix('-').map_or((false, filter.sort.as_str()), |by| (true, by));
-    let by = match by {
-        "price" => "price_usd_per_gpu_hour",
-        "memory" => "gpu_memory_gb",
-        other => other,
+    Ok(rows)
+}
+
+/// Rows that a filter does not let through only because they do not state what it asks for, with words for each kind.
+///
+/// # Errors
+/// As [`filtered`].
+pub fn not_stated(all: &LazyFrame, filter: &Filter) -> Result<Vec<(usize, &'static str)>, QueryError> {
+    let is_null = |asked: &[(&str, bool)]| -> Vec<Expr> {
+        asked.iter().filter(|(_, is_asked)| *is_asked).map(|(column, _)| col(*column).is_null()).collect()
     };
-    let columns = rows.collect_schema()?;
-    if columns.get(by).is_none() {
-        let known = columns.iter_names().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(QueryError::UnknownValue { what: "column", typed: by.to_owned(), known });
+    let places = [
+        ("region", !filter.region.is_empty()),
+        ("country", !filter.country.is_empty()),
+        ("continent", !filter.continent.is_empty()),
+    ];
+    let anywhere = Filter { region: Vec::new(), country: Vec::new(), continent: Vec::new(), ..filter.clone() };
+    let memory = [("gpu_memory_gb", filter.min_gpu_memory.or(filter.min_total_memory).is_some())];
+    let count = [("gpu_count", !filter.gpu_count.is_empty() || filter.min_total_memory.is_some())];
+    let of_any_memory = Filter { min_gpu_memory: None, min_total_memory: None, ..filter.clone() };
+    let of_any_count = Filter { gpu_count: Vec::new(), min_total_memory: None, ..filter.clone() };
+    let mut counts = Vec::new();
+    for (without, nulls, words) in [
+        (anywhere, is_null(&places), "whose region, country or continent is not stated"),
+        (of_any_memory, is_null(&memory), "whose memory of a GPU is not stated"),
+        (of_any_count, is_null(&count), "whose number of GPUs is not stated"),
+    ] {
+        if !nulls.is_empty() {
+            let rows = filtered(all, &without)?.filter(any(nulls)).select([col("provider")]).collect()?;
+            counts.push((rows.height(), words));
+        }
     }
-    let order = SortMultipleOptions::default().with_nulls_last(true).with_order_descending_multi([is_descending, false]);
-    Ok(rows.sort([by, "offer_id"], order).limit(filter.limit).collect()?)
+    Ok(counts)
+}
+
+fn any(tests: Vec<Expr>) -> Expr {
+    tests.into_iter().reduce(Expr::or).unwrap_or_else(|| lit(false))
+}
+
+fn lower_case(words: &[String]) -> Vec<String> {
+    words.iter().map(|word| word.to_lowercase()).collect()
+}
+
+/// Words of a closed set as the dataset writes them: `on-demand` is `on_demand`.
+fn underscored(words: &[String]) -> Vec<String> {
+    words.iter().map(|word| word.trim().to_lowercase().replace(['-', ' '], "_")).collect()
+}
+
+/// Codes of countries; an English name becomes its code.
+fn countries(typed: &[String]) -> Vec<String> {
+    let code = |typed: &String| Regions::built_in().code_of(typed).map_or_else(|| typed.to_uppercase(), str::to_owned);
+    typed.iter().map(code).collect()
 }
 
 /// Rows of the GPUs that a typed name means.
@@ -139,46 +207,39 @@ pub fn is_model(typed: &str) -> Result<Vec<&'static str>, QueryError> {
 }
 
 /// Rows of one machine type, exactly as the provider names it but for upper and lower case.
-fn of_machine(rows: LazyFrame, typed: &str) -> Result<LazyFrame, QueryError> {
-    let present = rows.clone().select([col("instance_type").unique().sort(SortOptions::default())]).collect()?;
-    let present: Vec<String> = present.column("instance_type")?.str()?.iter().flatten().map(str::to_owned).collect();
+fn of_machine(all: &LazyFrame, rows: LazyFrame, typed: &str) -> Result<LazyFrame, QueryError> {
+    let present = all.clone().select([machine().alias("machine").unique().sort(SortOptions::default())]).collect()?;
+    let present: Vec<String> = present.column("machine")?.str()?.iter().flatten().map(str::to_owned).collect();
     let names: Vec<&String> = present.iter().filter(|name| name.eq_ignore_ascii_case(typed)).collect();
     if names.is_empty() {
         return Err(QueryError::UnknownMachine { typed: typed.to_owned(), near: near(&present, typed) });
     }
-    let is_one = names.into_iter().map(|name| col("instance_type").eq(lit(name.clone()))).reduce(Expr::or);
-    Ok(rows.filter(is_one.expect("there is at least one name")))
+    let is_one = names.into_iter().map(|name| machine().eq(lit(name.clone()))).collect();
+    Ok(rows.filter(any(is_one)))
 }
 
-/// Rows with one of the words in a column; a word that no row has is an error, never an empty list.
-fn one_of(rows: LazyFrame, column: &'static str, what: &'static str, words: &[String]) -> Result<LazyFrame, QueryError> {
-    let present = rows.clone().select([col(column).unique().sort(SortOptions::default())]).collect()?;
+/// Rows with one of the words in a column, all rows for no word; a word that no row of the snapshot has is an error. What
+/// exists and does not go together is an empty list.
+fn one_of(
+    all: &LazyFrame,
+    rows: LazyFrame,
+    column: &'static str,
+    what: &'static str,
+    words: &[String],
+) -> Result<LazyFrame, QueryError> {
+    if words.is_empty() {
+        return Ok(rows);
+    }
+    let present = all.clone().select([col(column).unique().sort(SortOptions::default())]).collect()?;
     let present: Vec<String> = present.column(column)?.str()?.iter().flatten().map(str::to_owned).collect();
     for word in words {
         if !present.contains(word) {
-            return Err(QueryError::UnknownValue { what, typed: word.clone(), known: present.join(", ") });
+            let known = if present.len() > LISTED_MAX { format!("{}, …", near(&present, word)) } else { present.join(", ") };
+            return Err(QueryError::UnknownValue { what, typed: word.clone(), known });
         }
     }
-    let is_one = words.iter().map(|word| col(column).eq(lit(word.clone()))).reduce(Expr::or);
-    Ok(rows.filter(is_one.expect("there is at least one word")))
+    Ok(rows.filter(any(words.iter().map(|word| col(column).eq(lit(word.clone()))).collect())))
 }
 
-/// The cheapest whole-GPU on-demand Linux offers of a GPU, one a provider.
-///
-/// # Errors
-/// When there is no such GPU.
-pub fn cheapest_on_demand(rows: LazyFrame, typed: &str) -> Result<DataFrame, QueryError> {
-    let rows = rows
-        .filter(is_gpu(typed)?)
-        .filter(col("pricing_model").eq(lit("on_demand")).and(col("os").eq(lit("linux"))))
-        // Somebody's copy of a vendor's price is neither another provider nor another price.
-        .filter(col("source_kind").neq(lit(SourceKind::Aggregator.word())))
-        // A plan has conditions of its own, such as the first 96 hours being paid at the full price.
-        .filter(col("plan").is_null())
-        .filter(col("is_fractional").not().and(col("price_usd_per_gpu_hour").is_not_null()))
-        .with_column(col("instance_type").fill_null(col("offer_label")).alias("instance_type"))
-        .sort(["price_usd_per_gpu_hour", "offer_id"], SortMultipleOptions::default())
-        .unique_stable(Some(by_name(["provider"], true, false)), UniqueKeepStrategy::First)
-        .collect()?;
-    Ok(rows)
-}
+/// Longest list of what there is; of a longer one the nearest are named.
+const LISTED_MAX: usize = 40;

@@ -9,7 +9,7 @@ use polars::prelude::*;
 use serde_json::json;
 
 use crate::backfill::{self, BackfillError};
-use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb, Verb};
+use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, DiffArgs, Listing, ScheduleVerb, Verb};
 use crate::diff::{self, List};
 use crate::exit::Exit;
 pub use crate::failed::Failed;
@@ -17,21 +17,22 @@ use crate::fetch::Traffic;
 use crate::frame::{Cell, Columns};
 use crate::gather::Input;
 use crate::night::SnapshotId;
-use crate::print::{self, Format, Heading, heading};
-use crate::query;
+use crate::print::{self, Data, Format, Heading, heading};
 use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
 use crate::run::{self, Night};
 use crate::schedule;
 use crate::snapshot::read::{self, Snapshot};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
-use crate::{catalogue, doctor, explain, findings, log, machines, parse, prune, recorder, replay, runs};
+use crate::{
+    catalogue, cheapest, doctor, explain, findings, log, machines, manual, offers, parse, prune, recorder, replay, runs,
+};
 
 /// What a verb says.
 #[derive(Debug)]
 pub struct Said {
     /// For standard output.
-    pub data: String,
+    pub data: Data,
     /// For standard error.
     pub talk: Option<String>,
     /// How it ends.
@@ -46,7 +47,8 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
     match cli.verb {
         Verb::Collect(args) => collect(&args).await,
         Verb::Snapshots(args) => snapshots(&args).await,
-        Verb::Offers(args) => offers(&args).await,
+        Verb::Offers(args) => offers::offers(&args).await,
+        Verb::Cheapest(args) => cheapest::cheapest(&args).await,
         Verb::Diff(args) => difference(&args).await,
         Verb::Providers(args) => catalogue::providers(&args).await,
         Verb::Parse(args) => parse::parse(&args),
@@ -59,12 +61,14 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Replay(args) => replay::replay(&args).await,
         Verb::Explain(args) => explain::explain(&args).await,
         Verb::Archive(ArchiveVerb::Prune(args)) => prune::prune(&args).await,
+        Verb::Completions(args) => Ok(good(manual::completions(&args))),
+        Verb::Man(args) => manual::man(&args).map(good),
         Verb::Record(args) => {
             let told = recorder::record(&args).await.map_err(|error| match error {
                 RecordError::Run(error) => error.into(),
                 error => Failed::new(Exit::Refused, "", &error),
             })?;
-            Ok(Said { data: told, talk: None, exit: Exit::Good })
+            Ok(good(told))
         }
     }
 }
@@ -83,8 +87,8 @@ async fn scheduled(verb: ScheduleVerb) -> Result<Said, Failed> {
     }
 }
 
-fn good(data: String) -> Said {
-    Said { data, talk: None, exit: Exit::Good }
+fn good(data: impl Into<Data>) -> Said {
+    Said { data: data.into(), talk: None, exit: Exit::Good }
 }
 
 /// What `collect` says.
@@ -94,7 +98,7 @@ fn good(data: String) -> Said {
 pub(crate) async fn collect(args: &Collect) -> Result<Said, Failed> {
     let night = run::collect(args).await?;
     let output = args.dataset.output.as_path();
-    let mut data = print::rows(&provider_rows(&night.record.providers)?, &PROVIDER_HEADINGS, Format::Table)?;
+    let mut data = print::table(&provider_rows(&night.record.providers)?, &PROVIDER_HEADINGS)?;
     for provider in night.record.providers.iter().filter(|provider| provider.reason.is_some()) {
         let reason = print::harmless(provider.reason.as_deref().unwrap_or_default());
         let more = match provider.scopes - provider.scopes_complete {
@@ -110,7 +114,7 @@ pub(crate) async fn collect(args: &Collect) -> Result<Said, Failed> {
     if night.exit != Exit::Refused {
         data.push_str(&best_offers(output, night.snapshot).await?);
     }
-    Ok(Said { data, talk: None, exit: night.exit })
+    Ok(Said { data: data.into(), talk: None, exit: night.exit })
 }
 
 async fn backfill(args: &Backfill) -> Result<Said, Failed> {
@@ -152,7 +156,7 @@ async fn backfill(args: &Backfill) -> Result<Said, Failed> {
         (_, true) => Exit::Good,
         (_, false) => Exit::Partial,
     };
-    Ok(Said { data, talk: None, exit })
+    Ok(Said { data: data.into(), talk: None, exit })
 }
 
 const PROVIDER_HEADINGS: [Heading; 10] = [
@@ -254,9 +258,9 @@ const ASKED_FIRST: [&str; 3] = ["h100", "a100", "l40s"];
 async fn best_offers(output: &Path, snapshot: SnapshotId) -> Result<String, Failed> {
     let snapshots = read::snapshots(output).await?;
     let snapshot = read::choose(&snapshots, &snapshot.to_string())?;
-    let mut found = Vec::new();
+    let (rows, mut found) = (read::offers(snapshot)?, Vec::new());
     for gpu in ASKED_FIRST {
-        found.push(query::cheapest_on_demand(read::offers(snapshot)?, gpu)?.lazy());
+        found.push(cheapest::on_demand(output, &rows, gpu).await?.lazy());
     }
     let rows = concat(found, UnionArgs::default())?.collect()?;
     const CHEAPEST: [Heading; 9] = [
@@ -265,12 +269,12 @@ async fn best_offers(output: &Path, snapshot: SnapshotId) -> Result<String, Fail
         heading("instance_type", "machine"),
         heading("gpu_count", "GPUs"),
         heading("region", "region"),
-        heading("price_usd_per_gpu_hour", "USD/GPU-hour"),
+        heading("lowest_usd_per_gpu_hour", "USD/GPU-hour"),
         heading("published_amount", "published"),
         heading("published_currency_code", "currency"),
         heading("observed_at", "seen"),
     ];
-    Ok(format!("\n{}", print::rows(&rows, &CHEAPEST, Format::Table)?))
+    Ok(format!("\n{}", print::table(&rows, &CHEAPEST)?))
 }
 
 async fn snapshots(args: &Listing) -> Result<Said, Failed> {
@@ -313,16 +317,6 @@ fn names_of(coverage: &DataFrame, snapshot: &str, status: &str) -> PolarsResult<
         }
     }
     Ok(names.join(", "))
-}
-
-async fn offers(args: &Offers) -> Result<Said, Failed> {
-    let snapshots = read::snapshots(&args.dataset.output).await?;
-    let snapshot = read::choose(&snapshots, &args.snapshot)?;
-    let rows = query::offers(read::offers(snapshot)?, args)?;
-    let data = print::rows(&rows, &query::HEADINGS, args.printing.format)?;
-    let all = snapshot.rows().map_or_else(|| "?".to_owned(), |rows| rows.to_string());
-    let talk = format!("{} of {all} offers of snapshot {}\n", rows.height(), snapshot.id);
-    Ok(Said { data, talk: Some(talk), exit: Exit::Good })
 }
 
 async fn difference(args: &DiffArgs) -> Result<Said, Failed> {
@@ -376,14 +370,14 @@ fn diff_text(diff: &diff::Diff, a: &Snapshot, b: &Snapshot) -> Result<String, Fa
                 let _ = writeln!(text, "\n{title}{note}: {}", part.height());
             }
             if part.height() > 0 {
-                text.push_str(&print::rows(&part, &HEADINGS, Format::Table)?);
+                text.push_str(&print::table(&part, &HEADINGS)?);
             }
         }
     }
     let rates = diff.list(List::ExchangeRate)?;
     let _ = writeln!(text, "\nexchange rates that moved: {}", rates.height());
     if rates.height() > 0 {
-        text.push_str(&print::rows(&rates, &RATES, Format::Table)?);
+        text.push_str(&print::table(&rates, &RATES)?);
     }
     Ok(text)
 }

@@ -16,7 +16,7 @@ use crate::cli::Runs;
 use crate::exit::Exit;
 use crate::frame::Columns;
 use crate::night::SnapshotId;
-use crate::print::{self, Format, Heading, harmless, heading};
+use crate::print::{self, Data, Format, Heading, harmless, heading};
 use crate::record::RUNS;
 use crate::report::{Failed, Said};
 
@@ -182,8 +182,8 @@ pub fn runs(args: &Runs) -> Result<Said, Failed> {
     Ok(said(text))
 }
 
-fn said(data: String) -> Said {
-    Said { data, talk: None, exit: Exit::Good }
+fn said(data: impl Into<Data>) -> Said {
+    Said { data: data.into(), talk: None, exit: Exit::Good }
 }
 
 /// The runs of a day, by the night or by the clock, or the one of a name.
@@ -314,7 +314,7 @@ fn told(output: &Path, run: &KeptRun) -> Result<String, Failed> {
         run.program_version,
         run.schema_version
     );
-    text.push_str(&print::rows(&providers_frame(std::slice::from_ref(run))?, &PROVIDER_HEADINGS, Format::Table)?);
+    text.push_str(&print::table(&providers_frame(std::slice::from_ref(run))?, &PROVIDER_HEADINGS)?);
     for provider in &run.providers {
         if let Some(reason) = &provider.reason {
             let _ = writeln!(text, "{}: {}", provider.provider, harmless(reason));

@@ -84,7 +84,13 @@ fn hostile_night() -> (Dataset, String) {
 #[test]
 fn a_table_shows_hostile_text_and_obeys_none_of_it() {
     let (dataset, _) = hostile_night();
-    for args in [&["offers", "--limit", "1000"][..], &["snapshots"], &["providers"], &["diff", "latest", "latest"]] {
+    for args in [
+        &["offers", "--limit", "1000"][..],
+        &["cheapest", "--gpu", "a100", "--all", "--limit", "0"],
+        &["snapshots"],
+        &["providers"],
+        &["diff", "latest", "latest"],
+    ] {
         let said = dataset.run(args);
         assert_eq!(said.exit, Some(0), "{args:?}: {}", said.talk);
         assert_eq!((obeyed(&said.data), obeyed(&said.talk)), (String::new(), String::new()), "{args:?}");

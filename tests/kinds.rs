@@ -6,10 +6,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::fs;
 
+use gpuledger::cheapest;
 use gpuledger::diff;
 use gpuledger::exit::Exit;
 use gpuledger::frame::Cell;
-use gpuledger::query;
 use gpuledger::run::Night;
 use gpuledger::snapshot::read;
 use gpuledger_scrapers::recordings;
@@ -410,7 +410,8 @@ async fn a_price_that_somebody_else_copies_is_never_the_cheapest() {
     let nights = Nights::new();
     nights.whole("2026-01-05T02:00:00Z", &[plans(&[])]).await;
     let rows = nights.dataset.offers().await.remove(0).lazy();
-    let vendors = query::cheapest_on_demand(rows.clone(), "a100").expect("there is one");
+    let root = nights.dataset.root();
+    let vendors = cheapest::on_demand(&root, &rows, "a100").await.expect("there is one");
     assert_eq!(vendors.height(), 1);
     let copied = rows.with_columns([
         lit("aggregator").alias("source_kind"),
@@ -418,6 +419,7 @@ async fn a_price_that_somebody_else_copies_is_never_the_cheapest() {
         (col("price_usd_per_gpu_hour") / lit(2.0)).alias("price_usd_per_gpu_hour"),
     ]);
     let all = polars::prelude::concat([nights.dataset.offers().await.remove(0).lazy(), copied], Default::default());
-    let with = query::cheapest_on_demand(all.expect("the columns are the same"), "a100").expect("there is one");
+    let all = all.expect("the columns are the same");
+    let with = cheapest::on_demand(&root, &all, "a100").await.expect("there is one");
     assert_eq!((texts(&with, "provider"), texts(&with, "offer_id")), (texts(&vendors, "provider"), texts(&vendors, "offer_id")));
 }

@@ -120,7 +120,7 @@ async fn a_later_parser_shows_each_offer_that_differs_old_and_new_as_method() {
     let dataset = collected(&["lambda"]);
     let told = replay_later(&dataset, "lambda", &["latest"]).await.expect("it is derived again");
     assert_eq!(told.exit, Exit::NotBorneOut);
-    let rows = lines(&told.data);
+    let rows = lines(told.data.text().expect("lines are text"));
     assert_eq!(rows.iter().map(|row| row["list"].as_str().expect("a list")).collect::<Vec<_>>(), ["added", "changed", "removed"]);
     assert!(rows.iter().all(|row| row["cause"] == "method"));
     let changed = &rows[1];

@@ -96,7 +96,7 @@ pub async fn doctor(args: &Doctor) -> Result<Said, Failed> {
     let problems = lines.iter().filter(|line| line.state == State::Problem).count();
     let warnings = lines.iter().filter(|line| line.state == State::Warning).count();
     let data = match args.printing.format {
-        Format::Table => text(&lines),
+        Format::Table => text(&lines).into(),
         format => print::rows(&rows(&lines)?, &[], format)?,
     };
     let talk = Some(format!("{} looked at: {problems} problems, {warnings} warnings\n", lines.len()));

@@ -20,7 +20,7 @@ use crate::cli::{Explain, ExplainFormat};
 use crate::exit::Exit;
 use crate::frame::Cell;
 use crate::harmless;
-use crate::print::{self, Format, Heading, heading};
+use crate::print::{self, Heading, heading};
 use crate::report::{Failed, Said};
 use crate::snapshot::read::{self, Snapshot};
 pub use bytes::{Proof, Seen, SeenPiece, State};
@@ -111,13 +111,13 @@ pub async fn explain(args: &Explain) -> Result<Said, Failed> {
                 }
             };
             let exit = if explained.is_borne_out { Exit::Good } else { Exit::NotBorneOut };
-            Ok(Said { data, talk: None, exit })
+            Ok(Said { data: data.into(), talk: None, exit })
         }
         several => {
             let rows = rows.lazy().with_column(col("instance_type").fill_null(col("offer_label")).alias("instance_type"));
             let talk = format!("{several} offers begin with `{}`: type more of one\n", harmless::line(&args.offer_id));
-            let data = print::rows(&rows.collect()?, &MATCHES, Format::Table)?;
-            Ok(Said { data, talk: Some(talk), exit: Exit::Usage })
+            let data = print::table(&rows.collect()?, &MATCHES)?;
+            Ok(Said { data: data.into(), talk: Some(talk), exit: Exit::Usage })
         }
     }
 }

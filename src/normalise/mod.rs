@@ -6,6 +6,7 @@
 
 pub mod currency;
 pub mod gpu;
+pub mod measure;
 pub mod region;
 pub mod steps;
 pub mod unit;

@@ -85,6 +85,15 @@ impl Regions {
         self.countries.get(country_code).map(|country| country.name.as_str())
     }
 
+    /// Code of a country by its code or English name, however written large or small. `germany` is DE
+    #[must_use]
+    pub fn code_of(&self, typed: &str) -> Option<&str> {
+        let typed = typed.trim().to_lowercase();
+        let is_meant =
+            |(code, country): &(&String, &Country)| code.to_lowercase() == typed || country.name.to_lowercase() == typed;
+        self.countries.iter().find(is_meant).map(|(code, _)| code.as_str())
+    }
+
     /// Continent of a country. `DE` is in `europe`
     #[must_use]
     pub fn continent_of(&self, country_code: &str) -> Option<&str> {
@@ -147,6 +156,10 @@ mod tests {
         assert_eq!(regions.country_name("KR"), Some("South Korea"));
         assert_eq!(regions.continent_of("IS"), Some("europe"));
         assert!(regions.is_country("TW"));
+        for (typed, code) in [("germany", Some("DE")), ("de", Some("DE")), (" South korea", Some("KR")), ("UK", None), ("", None)]
+        {
+            assert_eq!(regions.code_of(typed), code, "{typed}");
+        }
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub async fn prune_at(args: &Prune, now: DateTime<Utc>) -> Result<Said, Failed> 
         let _ = writeln!(data, "{strangers} files in raw/objects have no name of an object and were left alone");
     }
     if args.dry_run || going.is_empty() {
-        return Ok(Said { data, talk: None, exit: Exit::Good });
+        return Ok(Said { data: data.into(), talk: None, exit: Exit::Good });
     }
     // The record comes first: a page that is gone is never without a word about it. It is asked only about pages that are
     // not there, so one that was not removed because the run died is no lie.
@@ -110,7 +110,7 @@ pub async fn prune_at(args: &Prune, now: DateTime<Utc>) -> Result<Said, Failed> 
         remove(&object.path).map_err(failed)?;
     }
     let _ = writeln!(data, "written down in raw/pruned/{name}");
-    Ok(Said { data, talk: None, exit: Exit::Good })
+    Ok(Said { data: data.into(), talk: None, exit: Exit::Good })
 }
 
 fn words(args: &Prune, record: &PruneRecord, kept: usize) -> String {

@@ -119,7 +119,7 @@ pub async fn replay_with(args: &Replay, find: &dyn Fn(&str) -> Option<&'static d
     let again = night.judge(chosen.id).await?;
     let seen = seen(&night, &again)?;
 
-    let mut data = String::new();
+    let mut data = print::Data::Text(String::new());
     if !seen.compared.is_same() || args.printing.format != Format::Table {
         data = print::rows(&seen.compared.rows, &HEADINGS, args.printing.format)?;
     }

@@ -62,7 +62,7 @@ async fn retained(ended: &Ended<'_>) -> Option<String> {
     let dataset = Dataset { output: ended.output.to_owned() };
     let said = prune(&Prune { dataset, keep_days, dry_run: false, published_too: false }).await;
     Some(match said {
-        Ok(said) => said.data,
+        Ok(said) => said.data.text().unwrap_or_default().to_owned(),
         Err(failed) => format!("{failed}; the night itself is published\n"),
     })
 }

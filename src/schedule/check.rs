@@ -43,7 +43,7 @@ pub fn check(args: &ScheduleCheck, now: DateTime<Utc>) -> Result<Said, Failed> {
         }
     }
     let talk = Some(format!("{} can be used, {refused} cannot\n", usable.len()));
-    Ok(Said { data, talk, exit: if refused == 0 { Exit::Good } else { Exit::Usage } })
+    Ok(Said { data: data.into(), talk, exit: if refused == 0 { Exit::Good } else { Exit::Usage } })
 }
 
 /// An instant on the clock of a zone, and in UTC where that is another. `Tue 2026-12-01 02:00 CET (2026-12-01T01:00:00Z)`

@@ -102,7 +102,7 @@ pub async fn run(args: &ScheduleRun) -> Result<Said, Failed> {
     for thread in threads {
         thread.await.map_err(|error| Failed::new(Exit::Bug, "keep the schedules", &error))?;
     }
-    Ok(Said { data: String::new(), talk: Some("stopped\n".to_owned()), exit: Exit::Good })
+    Ok(Said { data: String::new().into(), talk: Some("stopped\n".to_owned()), exit: Exit::Good })
 }
 
 /// Has the signals that ask a service to stop counted.

@@ -206,7 +206,7 @@ fn nothing_due(schedule: &Schedule, rules: &Rules, decision: Decision) -> Said {
     let next = rules.due.after(Utc::now()).map_or_else(|| "never".to_owned(), second);
     let said = format!("{}: {why}; the next night is due at {next}\n", schedule.name);
     // A timer asks hundreds of times a day, and nobody wants to read that; `schedule status` lists what was missed.
-    Said { data: String::new(), talk: log::is_watched().then_some(said), exit: Exit::NothingDue }
+    Said { data: String::new().into(), talk: log::is_watched().then_some(said), exit: Exit::NothingDue }
 }
 
 /// An instant as these verbs say it. `2026-11-30T02:00:00Z`

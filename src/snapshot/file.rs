@@ -6,6 +6,7 @@ use std::path::Path;
 
 use chrono::NaiveDate;
 use gpuledger_scrapers::sha256;
+use polars::io::parquet::write::KeyValueMetadata;
 use polars::prelude::*;
 
 use crate::archive::{drafts, write_whole};
@@ -98,12 +99,25 @@ impl Draft {
 /// # Errors
 /// When polars cannot write them.
 pub fn parquet_bytes(table: &Table, rows: &DataFrame) -> PolarsResult<Vec<u8>> {
+    written(rows, schema::parquet_metadata(table))
+}
+
+/// Rows that are no table's, such as an answer to a question, as the bytes of a Parquet file that opens in every reader.
+///
+/// # Errors
+/// When a column is of a type that the dataset has not, or polars cannot write them.
+pub fn bytes_of_rows(rows: &DataFrame) -> PolarsResult<Vec<u8>> {
+    let metadata = schema::rows_metadata(rows).map_err(|column| polars_err!(ComputeError: "write the column {column}"))?;
+    written(rows, metadata)
+}
+
+fn written(rows: &DataFrame, metadata: KeyValueMetadata) -> PolarsResult<Vec<u8>> {
     let mut bytes = Vec::new();
     ParquetWriter::new(&mut bytes)
         .with_compression(ParquetCompression::Zstd(None))
         .with_statistics(StatisticsOptions::default())
         .with_row_group_size(Some(ROW_GROUP_ROWS))
-        .with_key_value_metadata(Some(schema::parquet_metadata(table)))
+        .with_key_value_metadata(Some(metadata))
         .finish(&mut rows.clone())?;
     Ok(bytes)
 }

@@ -11,7 +11,7 @@ use polars::io::parquet::write::KeyValueMetadata;
 use polars::prelude as pl;
 
 use crate::frame;
-use crate::offer::{DECIMAL_PRECISION, DECIMAL_SCALE, Kind, SCHEMA_VERSION, Table};
+use crate::offer::{DECIMAL_PRECISION, DECIMAL_SCALE, Kind, SCHEMA_VERSION, TABLES, Table};
 
 fn precision() -> u8 {
     u8::try_from(DECIMAL_PRECISION).expect("38 is small")
@@ -121,8 +121,37 @@ fn polars_type(found: &DataType) -> Option<pl::DataType> {
 /// polars embeds an Arrow schema of view types, which some readers refuse; the one given here takes its place.
 #[must_use]
 pub fn parquet_metadata(table: &Table) -> KeyValueMetadata {
-    let field = |column: &crate::offer::Column| {
-        let kind = match column.kind {
+    let mut metadata = vec![arrow_schema(table.columns.iter().map(|column| (column.name, column.kind, Some(column))).collect())];
+    metadata.push(("gpuledger.table".to_owned(), table.name.to_owned()));
+    metadata.push(("gpuledger.schema_version".to_owned(), SCHEMA_VERSION.to_string()));
+    KeyValueMetadata::from_static(metadata)
+}
+
+/// Key-value metadata of a file of rows that are no table's, such as an answer to a question: what is known of the columns
+/// that the tables have too.
+///
+/// # Errors
+/// When a column is of a type that no table has: names it.
+pub fn rows_metadata(rows: &pl::DataFrame) -> Result<KeyValueMetadata, String> {
+    let mut fields = Vec::new();
+    for column in rows.columns() {
+        let name = column.name().as_str();
+        let kind = KINDS.iter().copied().find(|kind| frame::data_type(*kind) == *column.dtype());
+        let kind = kind.ok_or_else(|| format!("{name} of type {}", column.dtype()))?;
+        let known = TABLES.iter().flat_map(|table| table.columns).find(|known| known.name == name && known.kind == kind);
+        fields.push((name, kind, known));
+    }
+    Ok(KeyValueMetadata::from_static(vec![arrow_schema(fields)]))
+}
+
+/// Every type that a column of a table has.
+const KINDS: [Kind; 8] =
+    [Kind::Text, Kind::Boolean, Kind::Whole, Kind::Long, Kind::Decimal, Kind::Float, Kind::Date, Kind::Instant];
+
+/// The Arrow schema of a file as its metadata holds it, with unit and meaning of each column that is a table's.
+fn arrow_schema(columns: Vec<(&str, Kind, Option<&crate::offer::Column>)>) -> (String, String) {
+    let field = |(name, kind, known): (&str, Kind, Option<&crate::offer::Column>)| {
+        let kind = match kind {
             Kind::Text => ArrowType::Utf8,
             Kind::Boolean => ArrowType::Boolean,
             Kind::Whole => ArrowType::Int32,
@@ -132,13 +161,9 @@ pub fn parquet_metadata(table: &Table) -> KeyValueMetadata {
             Kind::Date => ArrowType::Date32,
             Kind::Instant => ArrowType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("UTC"))),
         };
-        let facts = [("unit", column.unit), ("meaning", column.meaning)];
-        Field::new(column.name, kind, true).with_metadata(facts.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
+        let facts = known.map(|column| [("unit", column.unit), ("meaning", column.meaning)]).into_iter().flatten();
+        Field::new(name, kind, true).with_metadata(facts.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
     };
-    let schema = Schema::new(table.columns.iter().map(field).collect::<Vec<_>>());
-    KeyValueMetadata::from_static(vec![
-        ("ARROW:schema".to_owned(), parquet::arrow::encode_arrow_schema(&schema)),
-        ("gpuledger.table".to_owned(), table.name.to_owned()),
-        ("gpuledger.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
-    ])
+    let schema = Schema::new(columns.into_iter().map(field).collect::<Vec<_>>());
+    ("ARROW:schema".to_owned(), parquet::arrow::encode_arrow_schema(&schema))
 }

@@ -108,7 +108,7 @@ pub fn install(args: &ScheduleInstall, now: DateTime<Utc>) -> Result<Said, Faile
         // Drafts are of no use once the files are in place; a folder that cannot be removed harms nobody.
         let _ = std::fs::remove_dir(folder.join(".drafts"));
     }
-    Ok(Said { data, talk: None, exit: Exit::Good })
+    Ok(Said { data: data.into(), talk: None, exit: Exit::Good })
 }
 
 /// The files.
