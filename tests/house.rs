@@ -110,6 +110,7 @@ fn the_readme_lists_the_providers_of_the_manifests_and_ten_rows_of_the_recorded_
 
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
     command.args(["cheapest", "--gpu", "h100", "--pricing-model", "on-demand,spot", "--now", "2026-10-31T06:00:00Z"]);
+    command.args(["--provider", PROVIDERS_OF_THE_SAMPLE]);
     let output = command.arg("--output").arg(folder.path()).output().expect("the program runs");
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("it prints text"));
     hold_in_readme("cheapest", &format!("```text\n{}\n{}```\n", said[0], said[1]));

@@ -15,6 +15,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use gpuledger::lock;
 use internet::{Internet, internet, recorded, reply};
 use service::{Ground, Service, signal};
+use wiremock::matchers::method;
+use wiremock::{Mock, MockServer, ResponseTemplate};
 
 const ONE: &str = "[\"lambda\"]";
 
@@ -70,6 +72,23 @@ fn a_due_night_is_run_once_however_often_a_timer_asks() {
     assert_eq!(exit, Some(0), "{}", ground.log());
     assert!(records(&ground.root())[1].get("scheduled").is_none());
     ground.check(2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_night_that_is_refused_is_told_once_to_whom_the_schedule_names() {
+    let hook = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(ResponseTemplate::new(200)).mount(&hook).await;
+    let (ground, closed) = (due_ago(0, "run_once"), internet(|_| reply(403, "", b"not today")));
+    ground.also(&format!("[[alerts.webhooks]]\nurl = \"{}\"\nform = \"json\"\n", hook.uri()));
+    for exit in [11, 12] {
+        assert_eq!(ground.night(&closed), Some(exit), "{}", ground.log());
+        let told = hook.received_requests().await.expect("they are kept");
+        let [message] = &told[..] else { panic!("{} messages: {}", told.len(), ground.log()) };
+        let message: serde_json::Value = message.body_json().expect("it is JSON");
+        assert_eq!((&message["kind"], &message["schedule"]), (&"failed_night".into(), &"often".into()), "{message}");
+        let text = message["text"].as_str().expect("it has a text");
+        assert!(text.contains("exit code 11") && text.contains("lambda: failed: ") && text.contains("403"), "{text}");
+    }
 }
 
 #[test]
