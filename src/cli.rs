@@ -50,6 +50,8 @@ pub enum Verb {
     Backfill(Backfill),
     /// Look whether the dataset is whole and tonight's night can run; names the command that mends each problem
     Doctor(Doctor),
+    /// Publish price histories that other people keep, each night as a snapshot of its own time
+    Import(crate::import::Import),
     /// Say when nights are due
     #[command(subcommand)]
     Schedule(ScheduleVerb),
@@ -392,7 +394,7 @@ pub struct Prune {
 }
 
 /// A time with its zone, or a day, which is its midnight in UTC.
-fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(at) = DateTime::parse_from_rfc3339(text) {
         return Ok(at.with_timezone(&Utc));
     }

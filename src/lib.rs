@@ -45,6 +45,8 @@ pub mod validate;
 
 /// Earlier nights that a provider still publishes.
 pub mod backfill;
+/// Price histories that other people keep.
+pub mod import;
 
 /// Is the dataset whole, and can tonight run?
 pub mod doctor;

@@ -171,8 +171,9 @@ pub fn cheapest_on_demand(rows: LazyFrame, typed: &str) -> Result<DataFrame, Que
     let rows = rows
         .filter(is_gpu(typed)?)
         .filter(col("pricing_model").eq(lit("on_demand")).and(col("os").eq(lit("linux"))))
-        // Somebody's copy of a vendor's price is neither another provider nor another price.
+        // Somebody's copy of a vendor's price is neither another provider nor another price, and a history is not of tonight.
         .filter(col("source_kind").neq(lit(SourceKind::Aggregator.word())))
+        .filter(col("source_kind").neq(lit(SourceKind::Import.word())))
         // A plan has conditions of its own, such as the first 96 hours being paid at the full price.
         .filter(col("plan").is_null())
         .filter(col("is_fractional").not().and(col("price_usd_per_gpu_hour").is_not_null()))

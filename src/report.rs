@@ -24,7 +24,7 @@ use crate::run::{self, Night};
 use crate::schedule::next;
 use crate::snapshot::read::{self, Snapshot};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
-use crate::{catalogue, doctor, explain, findings, machines, parse, prune, recorder, replay};
+use crate::{catalogue, doctor, explain, findings, import, machines, parse, prune, recorder, replay};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -52,6 +52,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Findings(args) => findings::findings(&args).await,
         Verb::Backfill(args) => backfill(&args).await,
+        Verb::Import(args) => import::run(&args).await,
         Verb::Schedule(ScheduleVerb::Next(args)) => {
             let nights = next::next(&args, Utc::now()).map_err(|error| Failed::new(Exit::Usage, "", &error))?;
             Ok(good(print::rows(&nights, &next::HEADINGS, args.printing.format)?))

@@ -30,6 +30,9 @@ const VERSION_TAG: &str = "gpuledger.version";
 /// Key of the tag that names the snapshot which the file's own corrects.
 const CORRECTS_TAG: &str = "gpuledger.corrects";
 
+/// Key of the tag of a file whose rows are all from histories that other people keep.
+const IMPORT_TAG: &str = "gpuledger.is_import";
+
 /// Key of the table's property that says which version of the columns it has.
 pub const SCHEMA_VERSION_KEY: &str = "gpuledger.schema_version";
 
@@ -53,6 +56,8 @@ pub struct LoggedFile {
     pub committed_at_ms: i64,
     /// First and last day of the exchange rates in it, where the log says so.
     pub rate_days: Option<(NaiveDate, NaiveDate)>,
+    /// Whether all of its rows are from histories that other people keep.
+    pub is_import: bool,
     /// Size in bytes.
     pub bytes: i64,
     /// Its partition, as the log has it.
@@ -192,6 +197,7 @@ impl Log {
                     rows: view.num_records(),
                     snapshot: snapshot_of(&path),
                     version: tags.get(VERSION_TAG).and_then(|version| version.as_ref()?.parse().ok()),
+                    is_import: tags.contains_key(IMPORT_TAG),
                     committed_at_ms: view.modification_time(),
                     rate_days: if has_rate_days { view.stats().and_then(|stats| rate_days(&stats)) } else { None },
                     bytes: view.size(),
@@ -220,6 +226,7 @@ impl Log {
             if self.table.is_partitioned { HashMap::from([("snapshot_date".to_owned(), Some(date))]) } else { HashMap::new() };
         let mut tags = vec![(SNAPSHOT_TAG, snapshot.to_string()), (VERSION_TAG, version.to_string())];
         tags.extend(snapshot.corrects().map(|corrected| (CORRECTS_TAG, corrected.to_string())));
+        tags.extend(file.is_import.then(|| (IMPORT_TAG, true.to_string())));
         let mut actions: Vec<Action> = replaced.iter().map(removal).collect();
         actions.push(Action::Add(Add {
             path: file.path.clone(),
@@ -326,6 +333,8 @@ pub struct NewFile {
     pub bytes: i64,
     /// Rows and bounds, as Delta's JSON.
     pub stats: String,
+    /// Whether all of its rows are from histories that other people keep.
+    pub is_import: bool,
 }
 
 fn removal(file: &LoggedFile) -> Action {

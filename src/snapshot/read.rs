@@ -37,6 +37,12 @@ impl Snapshot {
         self.file.rows
     }
 
+    /// Whether it is of a price history that somebody else keeps: no word of a provider, and compared with none.
+    #[must_use]
+    pub const fn is_import(&self) -> bool {
+        self.file.is_import
+    }
+
     /// The file of its offers.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -80,12 +86,15 @@ pub async fn snapshots(output: &Path) -> Result<Vec<Snapshot>, SnapshotError> {
 }
 
 /// The snapshot a person means: an id, a version, a date (its last night), `latest` or `previous`. The last three mean a
-/// night, and of a corrected one the newest correction.
+/// night, and of a corrected one the newest correction; an imported night is meant by them only where none was collected.
 ///
 /// # Errors
 /// When there is none.
 pub fn choose<'a>(snapshots: &'a [Snapshot], wanted: &str) -> Result<&'a Snapshot, SnapshotError> {
-    let nights = newest_of_each_night(snapshots);
+    let all_nights = newest_of_each_night(snapshots);
+    // What somebody else's history says is no night that was collected: it is meant where there is nothing else.
+    let collected: Vec<&Snapshot> = all_nights.iter().copied().filter(|snapshot| !snapshot.is_import()).collect();
+    let nights = if collected.is_empty() { all_nights.clone() } else { collected };
     let found = match wanted {
         "latest" => nights.last().copied(),
         "previous" => nights.len().checked_sub(2).and_then(|index| nights.get(index)).copied(),
@@ -93,7 +102,8 @@ pub fn choose<'a>(snapshots: &'a [Snapshot], wanted: &str) -> Result<&'a Snapsho
             if let Ok(id) = wanted.parse::<SnapshotId>() {
                 snapshots.iter().find(|snapshot| snapshot.id == id)
             } else if let Ok(date) = wanted.parse::<NaiveDate>() {
-                nights.iter().rfind(|snapshot| snapshot.id.date() == date).copied()
+                let is_of_day = |snapshot: &&&Snapshot| snapshot.id.date() == date;
+                nights.iter().rfind(is_of_day).or_else(|| all_nights.iter().rfind(is_of_day)).copied()
             } else if let Ok(version) = wanted.parse::<usize>() {
                 snapshots.iter().find(|snapshot| snapshot.version == version)
             } else {
