@@ -28,7 +28,9 @@ pub enum Verb {
     /// Filter and list offers of a snapshot
     Offers(Offers),
     /// Show what changed between two snapshots
-    Diff(DiffArgs),
+    Diff(crate::diff::show::DiffArgs),
+    /// Show how prices of a GPU moved, day by day
+    Trend(crate::trend::Trend),
     /// List the providers: what is read, terms, and their last status
     Providers(Listing),
     /// Read pages of a provider from files and show the offers; publishes nothing
@@ -276,23 +278,6 @@ pub struct Doctor {
     /// Schedules to look at
     #[arg(long, value_name = "DIR", default_value = "schedules")]
     pub schedules: PathBuf,
-}
-
-/// Arguments of `diff`.
-#[derive(Debug, Args)]
-pub struct DiffArgs {
-    /// The dataset.
-    #[command(flatten)]
-    pub dataset: Dataset,
-    /// The form.
-    #[command(flatten)]
-    pub printing: Printing,
-    /// First snapshot: id, version, date, `latest` or `previous`
-    #[arg(default_value = "previous")]
-    pub a: String,
-    /// Second snapshot
-    #[arg(default_value = "latest")]
-    pub b: String,
 }
 
 /// Arguments of `parse`.

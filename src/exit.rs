@@ -23,6 +23,8 @@ pub enum Exit {
     Unwell = 14,
     /// The archive does not bear out what was published: a night derived again differs, or bytes are damaged or gone.
     NotBorneOut = 15,
+    /// `diff --exit-code` found that an offer changed its price or name, came or went.
+    Differs = 16,
 }
 
 impl From<Exit> for std::process::ExitCode {

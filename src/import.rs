@@ -5,7 +5,7 @@
 //! Its rows say `import`, and no rule, list or difference takes them for the provider's own word. A night that is there is left
 //! alone, so the same file twice commits once and a run that was cut off goes on. Never asks a network.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -207,13 +207,17 @@ pub async fn import(args: &Import, told: Told<'_>) -> Result<Imported, ImportErr
         Some(path) if !planned.is_empty() => rates_of(path, &archive)?,
         _ => Vec::new(),
     };
+    if planned.is_empty() {
+        return Ok(imported);
+    }
+    let mut shelf = Shelf::new(&archive, &mapping, &text)?;
     for (snapshot, night, file) in planned {
         let started_at = Utc::now();
         let mut deliveries = Vec::with_capacity(night.sellers.len());
-        let kept = Kept::of(&archive, &mapping, &text, night, file)?;
+        let pages = shelf.receipts(night, file)?;
         for provider in &night.sellers {
             let scraper = importer(&text, provider).map_err(|reason| ImportError::Mapping { from: from.clone(), reason })?;
-            deliveries.push(Delivery { pages: kept.0.clone(), ..Delivery::of(scraper, Input::Import) });
+            deliveries.push(Delivery { pages: pages.clone(), ..Delivery::of(scraper, Input::Import) });
         }
         let day = snapshot.date();
         let first = day - chrono::Days::new(2 * RATE_AGE_DAYS_MAX);
@@ -279,39 +283,58 @@ fn read_file(args: &Import, mapping: &Mapping, text: &str, path: &Path) -> Resul
     Ok(File { path: path.to_owned(), page, nights: cut.nights, undated: cut.undated })
 }
 
-/// Receipts of a night's pages: the mapping, the whole file, and the night's own lines.
-struct Kept(Vec<Receipt>);
+/// What every night of a run shares: the archive, the history, and the receipts of its mapping and of whole files.
+struct Shelf<'a> {
+    archive: &'a Archive,
+    mapping: &'a Mapping,
+    mapping_kept: Receipt,
+    whole_kept: BTreeMap<PathBuf, Receipt>,
+}
 
-impl Kept {
-    fn of(archive: &Archive, mapping: &Mapping, text: &str, night: &HistoryNight, file: &File) -> Result<Self, RunError> {
-        let read_at = Utc::now();
-        let keep = |page: &str, scope: &str, url: &str, body: Vec<u8>, whole: Option<Whole>| {
-            let answer = Answer {
-                page: page.to_owned(),
-                scope: scope.to_owned(),
-                url: url.to_owned(),
-                method: Method::Get,
-                request_body_sha256: None,
-                http_status: None,
-                observed_at: night.at,
-                body,
-                whole,
-            };
-            archive.keep(answer).map(|(receipt, _)| Receipt { read_at: Some(read_at), ..receipt })
-        };
-        let (scope, url) = (mapping.scope(), file.page.url.as_str());
-        let mut receipts = vec![keep(MAPPING_PAGE, SCOPE_INDEX, &mapping.homepage, text.as_bytes().to_vec(), None)?];
-        let whole = &file.page;
-        match &night.body {
-            None => receipts.push(keep(&whole.name, &scope, url, whole.body.clone(), None)?),
+impl<'a> Shelf<'a> {
+    fn new(archive: &'a Archive, mapping: &'a Mapping, text: &str) -> Result<Self, RunError> {
+        let answer = answer(MAPPING_PAGE, SCOPE_INDEX, &mapping.homepage, text.as_bytes().to_vec());
+        Ok(Self { archive, mapping, mapping_kept: archive.keep(answer)?.0, whole_kept: BTreeMap::new() })
+    }
+
+    /// Receipts of a night's pages: the mapping, the whole file, and the night's own lines.
+    fn receipts(&mut self, night: &HistoryNight, file: &File) -> Result<Vec<Receipt>, RunError> {
+        let (scope, whole) = (self.mapping.scope(), &file.page);
+        let mut receipts = vec![self.mapping_kept.clone()];
+        let body = match &night.body {
+            None => answer(&whole.name, &scope, &whole.url, whole.body.clone()),
             Some(body) => {
-                receipts.push(keep(&format!("whole {}", whole.name), SCOPE_INDEX, url, whole.body.clone(), None)?);
+                if !self.whole_kept.contains_key(&file.path) {
+                    let answer = answer(&format!("whole {}", whole.name), SCOPE_INDEX, &whole.url, whole.body.clone());
+                    self.whole_kept.insert(file.path.clone(), self.archive.keep(answer)?.0);
+                }
+                receipts.extend(self.whole_kept.get(&file.path).cloned());
                 let bytes = u64::try_from(whole.body.len()).expect("a page fits in memory");
                 let cut = Whole { sieve: CUT.to_owned(), sha256: whole.sha256.clone(), bytes };
-                receipts.push(keep(&whole.name, &scope, url, body.clone(), Some(cut))?);
+                Answer { whole: Some(cut), ..answer(&whole.name, &scope, &whole.url, body.clone()) }
             }
+        };
+        receipts.push(self.archive.keep(body)?.0);
+        for receipt in &mut receipts {
+            receipt.read_at = Some(receipt.observed_at);
+            receipt.observed_at = night.at;
         }
-        Ok(Self(receipts))
+        Ok(receipts)
+    }
+}
+
+/// Bytes that are read now.
+fn answer(page: &str, scope: &str, url: &str, body: Vec<u8>) -> Answer {
+    Answer {
+        page: page.to_owned(),
+        scope: scope.to_owned(),
+        url: url.to_owned(),
+        method: Method::Get,
+        request_body_sha256: None,
+        http_status: None,
+        observed_at: Utc::now(),
+        body,
+        whole: None,
     }
 }
 
@@ -359,18 +382,7 @@ fn rates_of(path: &Path, archive: &Archive) -> Result<Vec<(String, Receipt, Vec<
     let mut all = Vec::new();
     for scraper in ALL.iter().copied().filter(|scraper| scraper.manifest().published.is_none()) {
         let (page, _) = source::page_of(scraper, path, Utc::now()).map_err(|error| failed(error.to_string()))?;
-        let answer = Answer {
-            page: page.name,
-            scope: page.scope,
-            url: page.url,
-            method: Method::Get,
-            request_body_sha256: None,
-            http_status: None,
-            observed_at: page.observed_at,
-            body: page.body,
-            whole: None,
-        };
-        let (receipt, _) = archive.keep(answer).map_err(RunError::from)?;
+        let (receipt, _) = archive.keep(answer(&page.name, &page.scope, &page.url, page.body)).map_err(RunError::from)?;
         let delivery = Delivery { pages: vec![receipt.clone()], ..Delivery::of(scraper, Input::Files) };
         let gathered = gather(delivery, archive);
         if let Some(reason) = gathered.coverage().find_map(|scope| scope.reason) {

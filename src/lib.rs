@@ -67,6 +67,9 @@ pub mod machines;
 pub mod parse;
 /// What of the archive is kept for how long.
 pub mod prune;
+/// How prices moved, day by day.
+pub mod trend;
+
 /// Filters over the offers of a snapshot.
 pub mod query;
 /// A dated recording of a provider, made from the network.

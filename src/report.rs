@@ -8,8 +8,8 @@ use gpuledger_scrapers::recordings;
 use polars::prelude::*;
 
 use crate::backfill::{self, BackfillError};
-use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, DiffArgs, Listing, Offers, ScheduleVerb, Verb};
-use crate::diff::{self, List};
+use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, Listing, Offers, ScheduleVerb, Verb};
+use crate::diff;
 use crate::exit::Exit;
 pub use crate::failed::Failed;
 use crate::fetch::Traffic;
@@ -22,9 +22,9 @@ use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
 use crate::run::{self, Night};
 use crate::schedule::next;
-use crate::snapshot::read::{self, Snapshot};
+use crate::snapshot::read;
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
-use crate::{catalogue, doctor, explain, findings, import, machines, parse, prune, recorder, replay};
+use crate::{catalogue, doctor, explain, findings, import, machines, parse, prune, recorder, replay, trend};
 
 /// What a verb says.
 #[derive(Debug)]
@@ -46,7 +46,8 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Collect(args) => collect(&args).await,
         Verb::Snapshots(args) => snapshots(&args).await,
         Verb::Offers(args) => offers(&args).await,
-        Verb::Diff(args) => difference(&args).await,
+        Verb::Diff(args) => diff::show::difference(&args).await,
+        Verb::Trend(args) => trend::trend(&args).await,
         Verb::Providers(args) => catalogue::providers(&args).await,
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
@@ -300,67 +301,4 @@ async fn offers(args: &Offers) -> Result<Said, Failed> {
     let all = snapshot.rows().map_or_else(|| "?".to_owned(), |rows| rows.to_string());
     let talk = format!("{} of {all} offers of snapshot {}\n", rows.height(), snapshot.id);
     Ok(Said { data, talk: Some(talk), exit: Exit::Good })
-}
-
-async fn difference(args: &DiffArgs) -> Result<Said, Failed> {
-    let output = args.dataset.output.as_path();
-    let snapshots = read::snapshots(output).await?;
-    let (a, b) = (read::choose(&snapshots, &args.a)?, read::choose(&snapshots, &args.b)?);
-    let diff = diff::diff(output, &snapshots, a, b).await?;
-    if args.printing.format != Format::Table {
-        return Ok(good(print::rows(&diff.rows, &[], args.printing.format)?));
-    }
-    Ok(good(diff_text(&diff, a, b)?))
-}
-
-fn diff_text(diff: &diff::Diff, a: &Snapshot, b: &Snapshot) -> Result<String, Failed> {
-    const HEADINGS: [Heading; 16] = [
-        heading("provider", "provider"),
-        heading("region", "region"),
-        heading("offer", "offer"),
-        heading("gpu_model", "GPU"),
-        heading("os", "os"),
-        heading("tenancy", "tenancy"),
-        heading("pricing_model", "model"),
-        heading("plan", "plan"),
-        heading("commitment_months", "months"),
-        heading("upfront", "up front"),
-        heading("amount_a", "a"),
-        heading("amount_b", "b"),
-        heading("currency_code", "currency"),
-        heading("unit", "per"),
-        heading("change_percent", "change %"),
-        heading("cause", "cause"),
-    ];
-    const RATES: [Heading; 4] = [
-        heading("currency_code", "currency"),
-        heading("amount_a", "USD a"),
-        heading("amount_b", "USD b"),
-        heading("change_percent", "change %"),
-    ];
-    let mut text = format!("a = {}, b = {}\n", a.id, b.id);
-    let titles = [
-        (List::Changed, "changed"),
-        (List::Added, "added"),
-        (List::Removed, "removed"),
-        (List::NotObserved, "not observed: the scope is not complete on one side"),
-    ];
-    for (list, title) in titles {
-        let rows = diff.list(list)?;
-        for (is_unconfirmed, note) in [(false, ""), (true, ", unconfirmed: one crawl alone lacks them")] {
-            let part = rows.clone().lazy().filter(col("is_unconfirmed").eq(lit(is_unconfirmed))).collect()?;
-            if !is_unconfirmed || part.height() > 0 {
-                let _ = writeln!(text, "\n{title}{note}: {}", part.height());
-            }
-            if part.height() > 0 {
-                text.push_str(&print::rows(&part, &HEADINGS, Format::Table)?);
-            }
-        }
-    }
-    let rates = diff.list(List::ExchangeRate)?;
-    let _ = writeln!(text, "\nexchange rates that moved: {}", rates.height());
-    if rates.height() > 0 {
-        text.push_str(&print::rows(&rates, &RATES, Format::Table)?);
-    }
-    Ok(text)
 }

@@ -4,6 +4,7 @@
 //! Whole histories lie beside the checkout; without them those tests say so and pass. They take some nights of each, and every
 //! night with `GPULEDGER_LONG_HISTORIES=1`.
 
+#[expect(dead_code, reason = "builders that other tests use")]
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -45,6 +45,13 @@ struct Offer<'a> {
     min_gpus: Option<&'a RawValue>,
 }
 
+impl Day<'_> {
+    /// Whether the tracker says that it repeats an earlier day of a seller.
+    fn is_stale(&self, seller: &str) -> bool {
+        self.providers.get(seller).is_some_and(|seller| seller.stale)
+    }
+}
+
 fn day(page: &Page) -> Result<Day<'_>, ScrapeError> {
     serde_json::from_str(page.text()?).map_err(|error| ScrapeError::WrongFormat {
         page: page.name.clone(),
@@ -56,7 +63,9 @@ fn day(page: &Page) -> Result<Day<'_>, ScrapeError> {
 /// The one night of a file.
 pub(super) fn history(mapping: &Mapping, page: &Page) -> Result<History, ScrapeError> {
     let day = day(page)?;
-    let sellers = day.offers.iter().map(|offer| provider_of(mapping, &offer.provider)).collect();
+    // Of a seller that the tracker could not read that day nobody knows anything: it is not there, which is no empty list.
+    let was_read = |offer: &&Offer<'_>| !day.is_stale(&offer.provider);
+    let sellers = day.offers.iter().filter(was_read).map(|offer| provider_of(mapping, &offer.provider)).collect();
     Ok(History { nights: vec![HistoryNight { at: day.generated_at, sellers, body: None }], undated: Vec::new() })
 }
 
@@ -64,7 +73,7 @@ pub(super) fn history(mapping: &Mapping, page: &Page) -> Result<History, ScrapeE
 pub(super) fn read(importer: &Importer, page: &Page, parsed: &mut Parsed) -> Result<(), ScrapeError> {
     let day = day(page)?;
     for (index, offer) in day.offers.iter().enumerate().filter(|(_, offer)| importer.sells_as(&offer.provider)) {
-        if day.providers.get(&offer.provider).is_some_and(|seller| seller.stale) {
+        if day.is_stale(&offer.provider) {
             parsed.leave_out("the tracker says that it repeats an earlier day");
             continue;
         }

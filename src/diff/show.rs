@@ -135,7 +135,7 @@ fn filtered(args: &DiffArgs, diff: Diff) -> Result<(Diff, usize), Failed> {
 }
 
 /// Whether an offer changed its price or name, came or went.
-fn is_different(diff: &Diff) -> PolarsResult<bool> {
+pub(super) fn is_different(diff: &Diff) -> PolarsResult<bool> {
     for row in 0..diff.rows.height() {
         let cell = |name: &str| Cell::at(&diff.rows, name, row).map(|cell| cell.text());
         let is_of_offers = ![List::NotObserved, List::ExchangeRate].map(List::word).contains(&cell("list")?.as_str());
@@ -147,12 +147,12 @@ fn is_different(diff: &Diff) -> PolarsResult<bool> {
 }
 
 /// How a heading and a table are written.
-trait Style {
+pub(super) trait Style {
     fn head(&self, text: &str) -> String;
     fn rows(&self, rows: &DataFrame, headings: &[Heading]) -> PolarsResult<String>;
 }
 
-struct Tables;
+pub(super) struct Tables;
 
 impl Style for Tables {
     fn head(&self, text: &str) -> String {
@@ -252,7 +252,7 @@ const RATES: [Heading; 4] = [
     heading("change_percent", "change %"),
 ];
 
-fn text(diff: &Diff, a: &Snapshot, b: &Snapshot, style: &dyn Style) -> Result<String, Failed> {
+pub(super) fn text(diff: &Diff, a: &Snapshot, b: &Snapshot, style: &dyn Style) -> Result<String, Failed> {
     let mut text = format!("a = {}, b = {}\n", a.id, b.id);
     let titles = [
         (List::Changed, "changed", &HEADINGS[..]),
@@ -277,7 +277,11 @@ fn text(diff: &Diff, a: &Snapshot, b: &Snapshot, style: &dyn Style) -> Result<St
         }
         let method = rows.lazy().filter(is_method()).collect()?;
         if method.height() > 0 {
-            text.push_str(&style.head(&format!("{}, by another reading (method) and not by the source: {}", list.word(), method.height())));
+            text.push_str(&style.head(&format!(
+                "{}, by another reading (method) and not by the source: {}",
+                list.word(),
+                method.height()
+            )));
             text.push_str(&style.rows(&method, headings)?);
         }
     }
@@ -301,6 +305,9 @@ mod tests {
 
     #[test]
     fn a_pages_text_marks_nothing_up_in_markdown() {
-        assert_eq!(in_markdown("a|b\n<img src=x> [l](j) `c` _H100_"), "a\\|b\\n&lt;img src=x> \\[l\\](j) \\`c\\` \\_H100\\_".replace("\\n", "\\\\n"));
+        assert_eq!(
+            in_markdown("a|b\n<img src=x> [l](j) `c` _H100_"),
+            "a\\|b\\n&lt;img src=x> \\[l\\](j) \\`c\\` \\_H100\\_".replace("\\n", "\\\\n")
+        );
     }
 }

@@ -64,6 +64,25 @@ pub struct LoggedFile {
     partition_values: HashMap<String, Option<String>>,
 }
 
+#[cfg(test)]
+impl LoggedFile {
+    /// A file that is not there, for tests that never open it.
+    pub(crate) fn without_file(snapshot: SnapshotId) -> Self {
+        Self {
+            path: String::new(),
+            file: PathBuf::new(),
+            rows: None,
+            snapshot: Some(snapshot),
+            version: None,
+            committed_at_ms: 0,
+            rate_days: None,
+            is_import: false,
+            bytes: 0,
+            partition_values: HashMap::new(),
+        }
+    }
+}
+
 /// How a commit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committed {

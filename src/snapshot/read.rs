@@ -31,6 +31,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// A snapshot of no file, for tests that never open one.
+    #[cfg(test)]
+    pub(crate) fn without_file(id: SnapshotId, version: usize) -> Self {
+        Self { id, version, file: LoggedFile::without_file(id), columns: Arc::new(Schema::default()) }
+    }
+
     /// Offers in it, as the log says; `None` when it does not.
     #[must_use]
     pub const fn rows(&self) -> Option<usize> {
@@ -133,6 +139,16 @@ fn what_there_is(snapshots: &[Snapshot]) -> String {
 /// When the file cannot be opened.
 pub fn offers(snapshot: &Snapshot) -> Result<LazyFrame, SnapshotError> {
     scan(std::slice::from_ref(&snapshot.file), &snapshot.columns)
+}
+
+/// The same of several snapshots, in one scan.
+///
+/// # Errors
+/// When a file cannot be opened, or there is no snapshot.
+pub fn offers_of(snapshots: &[&Snapshot]) -> Result<LazyFrame, SnapshotError> {
+    let files: Vec<LoggedFile> = snapshots.iter().map(|snapshot| snapshot.file.clone()).collect();
+    let columns = snapshots.first().map_or_else(|| Arc::new(Schema::default()), |snapshot| snapshot.columns.clone());
+    scan(&files, &columns)
 }
 
 /// What every night covers: all rows of the `coverage` table of published snapshots.

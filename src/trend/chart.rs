@@ -76,9 +76,8 @@ pub(super) fn svg(trends: &Trends, title: &Title) -> Result<String, Box<dyn std:
     let (Some(first), Some(last)) = (days().min(), days().max()) else {
         return Ok(empty(title));
     };
-    let (low, high) = trends.lines.iter().map(bounds).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (a, b)| {
-        (low.min(a), high.max(b))
-    });
+    let (low, high) =
+        trends.lines.iter().map(bounds).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (a, b)| (low.min(a), high.max(b)));
     let room = if high > low { (high - low) * 0.05 } else { high * 0.05 };
     {
         let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
@@ -121,7 +120,9 @@ fn runs(line: &Line) -> Vec<Vec<(NaiveDate, f64)>> {
     let mut runs: Vec<Vec<(NaiveDate, f64)>> = Vec::new();
     for (day, figures) in &line.days {
         match runs.last_mut() {
-            Some(run) if run.last().is_some_and(|(before, _)| before.succ_opt() == Some(*day)) => run.push((*day, figures.median)),
+            Some(run) if run.last().is_some_and(|(before, _)| before.succ_opt() == Some(*day)) => {
+                run.push((*day, figures.median))
+            }
             _ => runs.push(vec![(*day, figures.median)]),
         }
     }
@@ -178,7 +179,14 @@ mod tests {
         let trends = Trends { lines: vec![line(&days)], is_index: false };
         let text = svg(&trends, &Title { gpu: "h100 <b>".to_owned(), is_index: false }).expect("it draws");
         let thick = text.lines().filter(|line| line.starts_with("<polyline") && line.contains("stroke-width=\"2\""));
-        let points: Vec<usize> = thick.map(|line| line.split("points=\"").nth(1).map_or(0, |rest| rest.split(['"']).next().map_or(0, |points| points.split_whitespace().count()))).filter(|points| *points > 1).collect();
+        let points: Vec<usize> = thick
+            .map(|line| {
+                line.split("points=\"")
+                    .nth(1)
+                    .map_or(0, |rest| rest.split(['"']).next().map_or(0, |points| points.split_whitespace().count()))
+            })
+            .filter(|points| *points > 1)
+            .collect();
         assert_eq!(points, [2, 2], "{text}");
         assert!(text.contains("h100 &lt;b&gt;") && roughly_xml(&text), "{text}");
     }

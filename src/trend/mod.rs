@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use chrono::NaiveDate;
 
-use crate::archive::{ArchiveError, drafts, write_whole};
+use crate::archive::ArchiveError;
 use crate::cli::{Dataset, Printing};
 use crate::exit::Exit;
 use crate::print::{self, Format};
@@ -107,14 +107,12 @@ pub async fn trend(args: &Trend) -> Result<Said, Failed> {
     let coverage = read::coverage(output, &snapshots).await?;
     let nights = Nights::chosen(args, &snapshots, &coverage)?;
     let prices = Prices::read(args, &nights)?;
-    let trends = if args.index.is_some() { Trends::index(&prices) } else { Trends::of(args, &prices) };
+    let trends = if args.index.is_some() { Trends::index(&prices) } else { Trends::of(&prices) };
     if let Some(path) = &args.svg {
         let title = chart::Title { gpu: prices.gpu.clone(), is_index: args.index.is_some() };
         let svg = chart::svg(&trends, &title).map_err(|error| Failed::new(Exit::Bug, "draw the chart", &*error))?;
-        let full = std::path::absolute(path).map_err(|source| chart_failed(path, source))?;
-        write_whole(&drafts(output), &full, svg.as_bytes())
-            .or_else(|_| std::fs::write(path, &svg).map_err(|source| ArchiveError::Io { path: path.clone(), source }))
-            .map_err(|error| Failed::new(Exit::Refused, "write the chart", &error))?;
+        let failed = |source| ArchiveError::Io { path: path.clone(), source };
+        std::fs::write(path, &svg).map_err(|error| Failed::new(Exit::Refused, "write the chart", &failed(error)))?;
     }
     let is_table = args.printing.format == Format::Table;
     let limit = if is_table && args.limit > 0 { args.limit } else { usize::MAX };
@@ -136,10 +134,6 @@ pub async fn trend(args: &Trend) -> Result<Said, Failed> {
     Ok(Said { data, talk: Some(talk), exit: Exit::Good })
 }
 
-fn chart_failed(path: &std::path::Path, source: std::io::Error) -> Failed {
-    Failed::new(Exit::Refused, "write the chart", &ArchiveError::Io { path: path.to_owned(), source })
-}
-
 /// Where a line's prices are from: the program's own nights, or a history that somebody else keeps.
 pub(crate) type Source = String;
 
@@ -158,9 +152,8 @@ struct Nights<'a> {
 impl<'a> Nights<'a> {
     /// Of each day and provider the last night that has a complete scope of it.
     fn chosen(args: &Trend, snapshots: &'a [Snapshot], coverage: &polars::prelude::DataFrame) -> Result<Self, Failed> {
-        let is_of_time = |day: NaiveDate| {
-            args.since.is_none_or(|since| since <= day) && args.until.is_none_or(|until| day <= until)
-        };
+        let is_of_time =
+            |day: NaiveDate| args.since.is_none_or(|since| since <= day) && args.until.is_none_or(|until| day <= until);
         let of_time = read::newest_of_each_night(snapshots).into_iter().filter(|night| is_of_time(night.id.date()));
         let (wanted, left): (Vec<_>, Vec<_>) = of_time.partition(|night| args.include_imports || !night.is_import());
         let by_id: BTreeMap<String, &Snapshot> = wanted.into_iter().map(|night| (night.id.to_string(), night)).collect();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use polars::prelude::*;
 
+use super::Source;
 use super::rows::{Price, Prices};
-use super::{Source, Trend};
 use crate::frame::Columns;
 use crate::print::{Heading, heading};
 
@@ -54,7 +54,7 @@ impl Line {
 }
 
 impl Trends {
-    pub(super) fn of(_args: &Trend, prices: &Prices) -> Self {
+    pub(super) fn of(prices: &Prices) -> Self {
         let mut lines: BTreeMap<(&str, &str), BTreeMap<NaiveDate, Vec<&Price>>> = BTreeMap::new();
         for price in &prices.all {
             lines.entry((&price.source, &price.line)).or_default().entry(price.day).or_default().push(price);
@@ -62,7 +62,10 @@ impl Trends {
         let line = |((source, name), days): ((&str, &str), BTreeMap<NaiveDate, Vec<&Price>>)| Line {
             source: source.to_owned(),
             name: name.to_owned(),
-            days: days.into_iter().map(|(day, prices)| (day, Day::of(prices.iter().map(|price| (price.usd, price.provider.as_str()))))).collect(),
+            days: days
+                .into_iter()
+                .map(|(day, prices)| (day, Day::of(prices.iter().map(|price| (price.usd, price.provider.as_str())))))
+                .collect(),
         };
         Self { lines: lines.into_iter().map(line).collect(), is_index: false }
     }
