@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 use crate::contract::{Page, Parsed, PricePer, PublishedPrice, ScrapeError, Scraper, Site, SkipReason, SourceKind};
 use crate::hardware::KnownMachine;
 use crate::manifest::{Fetch, Manifest, Published, TermsOfUse};
-use crate::money;
+use crate::{money, sha256};
 use mapping::{Form, Mapping};
 
 /// Name of the page that holds the mapping.
@@ -29,6 +29,12 @@ pub const CUT: &str = "import-night-1";
 
 /// Flag of an amount that had more digits than its mapping keeps.
 pub const AMOUNT_ROUNDED: &str = "amount_rounded";
+
+/// Most letters of a seller's name.
+const NAME_MAX: usize = 40;
+
+/// More sellers than anybody tracks: their column is another one.
+const SELLERS_MAX: usize = 1_000;
 
 /// One night of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +68,10 @@ pub fn history(mapping: &Mapping, page: &Page, at: Option<DateTime<Utc>>, seller
     if history.nights.is_empty() {
         return Err(ScrapeError::NothingFound { page: page.name.clone(), at: "rows with a readable time".to_owned() });
     }
+    if let Some(night) = history.nights.iter().find(|night| night.sellers.len() > SELLERS_MAX) {
+        let found = format!("{} on {}", night.sellers.len(), night.at.date_naive());
+        return Err(ScrapeError::changed(page, "the column of sellers", format!("{SELLERS_MAX} sellers at most"), found));
+    }
     history.nights.sort_by_key(|night| night.at);
     Ok(history)
 }
@@ -84,7 +94,12 @@ pub fn provider_of(mapping: &Mapping, theirs: &str) -> String {
     }
     let plain = theirs.trim().to_lowercase();
     let plain: Vec<&str> = plain.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
-    let plain = if plain.is_empty() { "unnamed".to_owned() } else { plain.join("-") };
+    let mut plain = plain.join("-");
+    // The name is also that of a file. What is too long or has no plain letter is told apart by the hash of the whole name.
+    if plain.is_empty() || plain.len() > NAME_MAX {
+        plain.truncate(NAME_MAX);
+        plain = format!("seller-{plain}-{}", &sha256(theirs.as_bytes())[..8]).replace("--", "-");
+    }
     let is_taken = crate::find(&plain).is_some() || mapping.seller.ours.values().any(|ours| *ours == plain);
     if is_taken { format!("{plain}-{}", mapping.name) } else { plain }
 }

@@ -91,10 +91,12 @@ fn a_seller_is_ours_only_where_the_mapping_says_so() {
         // Nobody has said that their Lambda is ours, and that their `oci` is Oracle.
         ("lambda", "lambda-tracker"),
         ("oci", "oci-tracker"),
-        ("../..", "unnamed"),
+        ("../..", "seller-0cfd1c96"),
     ] {
         assert_eq!(provider_of(&mapping, theirs), named);
     }
+    let [a, b] = ["x".repeat(5_000), "x".repeat(5_001)].map(|long| provider_of(&mapping, &long));
+    assert!(a != b && a.len() < 64, "{a}");
 }
 
 #[test]
@@ -143,6 +145,8 @@ fn a_file_without_the_column_or_the_time_that_is_needed_is_refused() {
     let refused = |body: &str| history(&mapping, &page(body, "2026-11-30T00:00:00Z"), None, None).expect_err(body).to_string();
     assert!(refused("date,commit,seller\n2026-02-11,a,b\n").contains("`day`"));
     assert!(refused("day,commit,seller\nsoon,a,b\n").contains("readable time"));
+    let many: String = (0..1_001).map(|seller| format!("2026-02-11,a,seller {seller}\n")).collect();
+    assert!(refused(&format!("day,commit,seller\n{many}")).contains("1000 sellers at most"));
     let skypilot = Mapping::parse(BUILT_IN[0].1).expect("it reads");
     let body = page("InstanceType,AcceleratorName\na,H100\n", "2026-11-30T00:00:00Z");
     let unsaid = |at, seller| history(&skypilot, &body, at, seller).expect_err("something is not said").to_string();

@@ -112,6 +112,8 @@ fn nights() -> [Snapshot; 2] {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn nothing_differs_from_itself((offers, scopes) in night()) {
         let [a, _] = nights();

@@ -23,17 +23,19 @@ pub(super) struct Title {
     pub is_index: bool,
 }
 
-/// Lines of blocks with their first and last day and figures.
+/// Every line as blocks over the same days, with its newest, lowest and highest median.
 pub(super) fn lines(trends: &Trends) -> String {
-    let mut text = String::new();
-    for line in &trends.lines {
-        let (Some((first, from)), Some((last, to))) = (line.days.first_key_value(), line.days.last_key_value()) else { continue };
-        let (blocks, days) = blocks(line);
-        let each = if days == 1 { String::new() } else { format!(", a block is {days} days") };
-        let _ = writeln!(text, "{}", harmless(&line.title()));
-        let _ = writeln!(text, "  {first} {:.4} │{blocks}│ {:.4} {last}", from.median, to.median);
-        let (low, high) = bounds(line);
-        let _ = writeln!(text, "  {} days, median from {low:.4} to {high:.4}{each}", line.days.len());
+    let days = || trends.lines.iter().flat_map(|line| line.days.keys().copied());
+    let (Some(first), Some(last)) = (days().min(), days().max()) else { return String::new() };
+    let each = days_of_a_block(first, last);
+    let unit = if each == 1 { "a block is a day".to_owned() } else { format!("a block is {each} days") };
+    let mut text = format!("medians in USD per GPU-hour from {first} to {last}; {unit}, a blank one has no prices\n");
+    let titles: Vec<String> = trends.lines.iter().map(|line| harmless(&line.title()).into_owned()).collect();
+    let width = titles.iter().map(|title| title.chars().count()).max().unwrap_or(0);
+    for (line, title) in trends.lines.iter().zip(titles) {
+        let Some((newest, day)) = line.days.last_key_value() else { continue };
+        let ((low, high), blocks) = (bounds(line), blocks(line, first, last));
+        let _ = writeln!(text, "{title:width$} │{blocks}│ {:.4} on {newest}, between {low:.4} and {high:.4}", day.median);
     }
     text
 }
@@ -44,22 +46,23 @@ fn bounds(line: &Line) -> (f64, f64) {
     (medians.clone().fold(f64::INFINITY, f64::min), medians.fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// The blocks of a line, and how many days each stands for: the last of them that has figures. Where none has, there is a gap.
-fn blocks(line: &Line) -> (String, i64) {
-    let (Some((first, _)), Some((last, _))) = (line.days.first_key_value(), line.days.last_key_value()) else {
-        return (String::new(), 1);
-    };
-    let span = (*last - *first).num_days() + 1;
-    let each = span.div_euclid(BLOCKS_MAX) + i64::from(span.rem_euclid(BLOCKS_MAX) != 0);
-    let (low, high) = bounds(line);
+/// Days that a block stands for.
+fn days_of_a_block(first: NaiveDate, last: NaiveDate) -> i64 {
+    let span = (last - first).num_days() + 1;
+    span.div_euclid(BLOCKS_MAX) + i64::from(span.rem_euclid(BLOCKS_MAX) != 0)
+}
+
+/// The blocks of a line: of the days of each the last that has figures. Where none has, there is a gap.
+fn blocks(line: &Line, first: NaiveDate, last: NaiveDate) -> String {
+    let (each, (low, high)) = (days_of_a_block(first, last), bounds(line));
     let mut text = String::new();
-    let mut start = *first;
-    while start <= *last {
+    let mut start = first;
+    while start <= last {
         let end = start + Duration::days(each - 1);
         text.push(line.days.range(start..=end).next_back().map_or(' ', |(_, day)| block(day.median, low, high)));
         start = end + Duration::days(1);
     }
-    (text, each)
+    text
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place among eight blocks")]
@@ -165,11 +168,13 @@ mod tests {
 
     #[test]
     fn a_day_without_figures_is_a_gap_among_the_blocks() {
-        let (text, each) = blocks(&line(&[("2026-03-01", 1.0), ("2026-03-02", 8.0), ("2026-03-05", 4.5)]));
-        assert_eq!((text.as_str(), each), ("▁█  ▅", 1));
-        assert_eq!(blocks(&line(&[("2026-03-01", 3.0)])).0, "▅", "what does not move is in the middle");
-        let (long, each) = blocks(&line(&[("2026-01-01", 1.0), ("2026-12-31", 2.0)]));
-        assert_eq!((long.chars().count(), each), (53, 7));
+        let day = |text: &str| text.parse::<NaiveDate>().expect("a day");
+        let march = (day("2026-03-01"), day("2026-03-05"));
+        let drawn = |days: &[(&str, f64)], (first, last)| blocks(&line(days), first, last);
+        assert_eq!(drawn(&[("2026-03-01", 1.0), ("2026-03-02", 8.0), ("2026-03-05", 4.5)], march), "▁█  ▅");
+        assert_eq!(drawn(&[("2026-03-04", 3.0)], march), "   ▅ ", "what does not move is in the middle");
+        let long = drawn(&[("2026-01-01", 1.0), ("2026-12-31", 2.0)], (day("2026-01-01"), day("2026-12-31")));
+        assert_eq!(long.chars().count(), 53, "a block is a week");
         assert_eq!(long.trim_matches(['▁', '█']).trim(), "", "nothing is between them: {long}");
     }
 
