@@ -91,8 +91,10 @@ pub async fn snapshots(output: &Path) -> Result<Vec<Snapshot>, SnapshotError> {
     Ok(snapshots)
 }
 
-/// The snapshot a person means: an id, a version, a date (its last night), `latest` or `previous`. The last three mean a
-/// night, and of a corrected one the newest correction; an imported night is meant by them only where none was collected.
+/// The snapshot a person means: an id, a version, a date (its last night), `latest` or `previous`.
+///
+/// The last three mean a night, and of a corrected one the newest correction; an imported night is meant by them only where none
+/// was collected.
 ///
 /// # Errors
 /// When there is none.

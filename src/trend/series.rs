@@ -192,7 +192,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "they are exact")]
     fn a_provider_counts_once_in_the_index_however_much_it_lists() {
         let mut all: Vec<Price> = (0..50).map(|_| price("2026-03-01", "dear", 9.0)).collect();
         all.extend([price("2026-03-01", "cheap", 2.0), price("2026-03-01", "fair", 3.0), price("2026-03-01", "fair", 5.0)]);
