@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 use gpuledger_scrapers::ALL;
 use gpuledger_scrapers::contract::{Method, Page, SCOPE_INDEX, Scraper};
-use gpuledger_scrapers::import::mapping::{BUILT_IN, Mapping};
+use gpuledger_scrapers::import::mapping::{BUILT_IN, Form, Mapping};
 use gpuledger_scrapers::import::{CUT, HistoryNight, MAPPING_PAGE, history, importer};
 
 use crate::archive::{Answer, Archive, Receipt, Whole};
@@ -87,6 +87,14 @@ pub enum ImportError {
         /// What is wrong.
         reason: String,
     },
+    /// Neither the files nor the command line say it.
+    #[error("know {what}: the files do not say it")]
+    NotSaid {
+        /// What is missing.
+        what: &'static str,
+        /// The option that says it.
+        help: &'static str,
+    },
     /// No seconds are left beside other snapshots of the same minute.
     #[error("find a time for the night of {at}: other snapshots have every second of its minute")]
     NoTimeLeft {
@@ -102,6 +110,7 @@ impl From<ImportError> for Failed {
     fn from(error: ImportError) -> Self {
         match error {
             ImportError::Run(error) => error.into(),
+            ImportError::NotSaid { help, .. } => Self::new(Exit::Usage, "", &error).with_help(help),
             ImportError::Mapping { .. } => Self::new(Exit::Usage, "", &error)
                 .with_help("README.md, under `Price histories of other people`, shows a mapping with every key"),
             ImportError::File { .. } | ImportError::UnknownForm { .. } | ImportError::NoTimeLeft { .. } => {
@@ -177,6 +186,7 @@ pub async fn run(args: &Import) -> Result<Said, Failed> {
 pub async fn import(args: &Import, told: Told<'_>) -> Result<Imported, ImportError> {
     let (from, text) = mapping_text(args)?;
     let mapping = Mapping::parse(&text).map_err(|reason| ImportError::Mapping { from: from.clone(), reason })?;
+    check_said(args, &mapping)?;
     let output = args.dataset.output.as_path();
     let files = args.files.iter().map(|path| read_file(args, &mapping, &text, path)).collect::<Result<Vec<_>, _>>()?;
     let mut imported = Imported::default();
@@ -243,6 +253,23 @@ pub fn reader(archive: &Archive, provider: &str, receipts: &[Receipt]) -> Result
     let text = archive.read(&receipt.sha256).map_err(|error| error.to_string())?;
     let text = String::from_utf8(text).map_err(|error| error.to_string())?;
     Ok(importer(&text, provider)?)
+}
+
+/// Looks whether it is known when and by whom the prices were asked for, before any file is read.
+fn check_said(args: &Import, mapping: &Mapping) -> Result<(), ImportError> {
+    if mapping.form != Form::Csv {
+        return Ok(());
+    }
+    if mapping.night.is_none() && args.at.is_none() {
+        return Err(ImportError::NotSaid { what: "when the prices were seen", help: "say it with --at 2026-08-01" });
+    }
+    if mapping.seller.name.is_none() && mapping.seller.column.is_none() && args.provider.is_none() {
+        return Err(ImportError::NotSaid {
+            what: "whose prices they are",
+            help: "say it with --provider, in the words of the history",
+        });
+    }
+    Ok(())
 }
 
 /// The mapping that is asked for: where it is from, and its text.

@@ -261,15 +261,17 @@ async fn snapshots(args: &Listing) -> Result<Said, Failed> {
     columns.longs("version", snapshots.iter().map(|snapshot| count(snapshot.version)));
     columns.strings("snapshot_id", snapshots.iter().map(|snapshot| Some(snapshot.id.to_string())));
     columns.strings("corrects", snapshots.iter().map(|snapshot| snapshot.id.corrects().map(|corrected| corrected.to_string())));
+    columns.truths("is_import", snapshots.iter().map(|snapshot| Some(snapshot.is_import())));
     columns.longs("offers", snapshots.iter().map(|snapshot| snapshot.rows().and_then(count)));
     for (column, status) in [("providers_complete", "complete"), ("scopes_failed", "failed"), ("scopes_skipped", "skipped")] {
         let names: PolarsResult<Vec<String>> = snapshots.iter().map(|snapshot| list(status, &snapshot.id.to_string())).collect();
         columns.strings(column, names?.into_iter().map(|names| if names.is_empty() { None } else { Some(names) }));
     }
-    const HEADINGS: [Heading; 7] = [
+    const HEADINGS: [Heading; 8] = [
         heading("version", "version"),
         heading("snapshot_id", "snapshot"),
         heading("corrects", "corrects"),
+        heading("is_import", "imported"),
         heading("offers", "offers"),
         heading("providers_complete", "providers"),
         heading("scopes_failed", "failed"),

@@ -60,7 +60,7 @@ fn only_what_is_asked_for_is_listed() {
     let dataset = two_nights();
     let large = diff(&dataset, &["--min-change", "1%", "--format", "json"]);
     assert_eq!(lines(&large), ["changed large", "renamed a|c", "removed gone"]);
-    assert!(large.talk.contains("left out: 1 changes of less than 1 %"), "{}", large.talk);
+    assert!(large.talk.contains("left out, changes of less than 1 %: 1"), "{}", large.talk);
     assert_eq!(lines(&diff(&dataset, &["--gpu", "h100", "--format", "json"])), ["changed large", "changed small"]);
     assert_eq!(lines(&diff(&dataset, &["--provider", "two", "--format", "json"])), ["removed gone"]);
     for (args, words) in

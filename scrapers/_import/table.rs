@@ -57,6 +57,8 @@ pub(super) fn history(
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(page.body.as_slice());
     let header = Header::of(page, &reader.headers().map_err(|error| unreadable(page, &error))?.clone())?;
     let names = named(mapping, page, &header, seller)?;
+    // A column that is not there would refuse each night by itself.
+    Columns::of(mapping, page, &header)?;
     let Some(night) = &mapping.night else {
         let at = at.ok_or_else(|| unsaid("a time with `--at`"))?;
         let mut sellers = BTreeSet::new();
@@ -73,7 +75,7 @@ pub(super) fn history(
     let mut undated = Vec::new();
     let mut row = ByteRecord::new();
     loop {
-        let (start, line) = (reader.position().byte(), reader.position().line());
+        let (start, line) = (reader.position().byte(), line_of(&page.body, reader.position()));
         if !reader.read_byte_record(&mut row).map_err(|error| unreadable(page, &error))? {
             break;
         }
@@ -134,17 +136,32 @@ impl Cut<'_> {
         let place = *self.of.entry(key).or_insert_with(|| {
             let earlier = self.tables.entry(at).and_modify(|tables| *tables += 1).or_insert(0);
             let at = at + Duration::minutes(*earlier);
-            self.nights.push(HistoryNight { at, sellers: BTreeSet::new(), body: Some(self.head.to_vec()) });
+            let mut body = Vec::new();
+            push_line(&mut body, self.head);
+            self.nights.push(HistoryNight { at, sellers: BTreeSet::new(), body: Some(body) });
             self.nights.len() - 1
         });
         let night = &mut self.nights[place];
         night.sellers.extend(seller);
         let body = night.body.as_mut().expect("a cut file has a body for each night");
-        body.extend_from_slice(line);
-        // The last line of a file may have no end.
-        if !line.ends_with(b"\n") {
-            body.push(b'\n');
-        }
+        push_line(body, line);
+    }
+}
+
+/// The line of a row, counted from 1. The reader stands before the second half of `\r\n` and before empty lines.
+fn line_of(body: &[u8], position: &csv::Position) -> u64 {
+    let rest = usize::try_from(position.byte()).ok().and_then(|start| body.get(start..)).unwrap_or_default();
+    let ends = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).filter(|byte| **byte == b'\n').count();
+    position.line() + u64::try_from(ends).expect("a file fits in memory")
+}
+
+/// Adds a line with its end. The reader counts the second half of `\r\n` to the line after, and the last line of a file may have
+/// no end.
+fn push_line(body: &mut Vec<u8>, line: &[u8]) {
+    let start = line.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(line.len());
+    body.extend_from_slice(&line[start..]);
+    if !body.ends_with(b"\n") {
+        body.push(b'\n');
     }
 }
 
@@ -232,7 +249,7 @@ pub(super) fn read(importer: &Importer, page: &Page, parsed: &mut Parsed) -> Res
     for row in reader.records() {
         let row = row.map_err(|error| unreadable(page, &error))?;
         if is_of_seller(&row) {
-            let line = row.position().map_or(0, csv::Position::line);
+            let line = row.position().map_or(0, |position| line_of(&page.body, position));
             Row { importer, page, columns: &columns, row: &row, line }.read(parsed);
         }
     }

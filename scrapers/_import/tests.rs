@@ -116,6 +116,15 @@ fn a_row_is_read_as_its_mapping_says_and_by_the_thing_it_paid_for_on_that_day() 
     assert_eq!(parsed.skipped.len(), 1, "a way to buy that nobody knows is no on-demand price: {:?}", parsed.skipped);
     assert_eq!(parsed.out_of_scope.values().sum::<u32>(), 2, "a machine without a GPU, and a row without a price");
     assert_eq!(read("oci", body, "2026-02-19T12:00:00Z").offers[0].price.per, PricePer::Gpu);
+    // A person counts lines whatever their ends are, and counts those that are empty.
+    for (ends, lines) in [
+        ("\n", ["line 2, usd", "line 7, usd"]),
+        ("\r\n", ["line 2, usd", "line 7, usd"]),
+        ("\n\n", ["line 3, usd", "line 13, usd"]),
+    ] {
+        let parsed = read("oci", &body.replace('\n', ends), "2026-02-18T12:00:00Z");
+        assert_eq!(parsed.offers.iter().map(|offer| offer.place.at.as_str()).collect::<Vec<_>>(), lines, "{ends:?}");
+    }
     assert_eq!(read("civo", body, "2026-02-18T12:00:00Z").offers[0].terms.pricing_model, PricingModel::Spot);
 }
 
@@ -143,12 +152,15 @@ fn what_a_mapping_leaves_open_is_refused_by_name() {
 fn a_file_without_the_column_or_the_time_that_is_needed_is_refused() {
     let mapping = Mapping::parse(TRACKER).expect("it reads");
     let refused = |body: &str| history(&mapping, &page(body, "2026-11-30T00:00:00Z"), None, None).expect_err(body).to_string();
-    assert!(refused("date,commit,seller\n2026-02-11,a,b\n").contains("`day`"));
-    assert!(refused("day,commit,seller\nsoon,a,b\n").contains("readable time"));
+    assert!(refused("day,commit,seller,card,count,region,kind\n2026-02-11,a,b\n").contains("`usd`"));
+    assert!(refused("day,commit,seller,card,count,region,kind,usd\nsoon,a,b\n").contains("readable time"));
     let many: String = (0..1_001).map(|seller| format!("2026-02-11,a,seller {seller}\n")).collect();
-    assert!(refused(&format!("day,commit,seller\n{many}")).contains("1000 sellers at most"));
+    assert!(refused(&format!("day,commit,seller,card,count,region,kind,usd\n{many}")).contains("1000 sellers at most"));
     let skypilot = Mapping::parse(BUILT_IN[0].1).expect("it reads");
-    let body = page("InstanceType,AcceleratorName\na,H100\n", "2026-11-30T00:00:00Z");
+    let body = page(
+        "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,SpotPrice,Region\na,H100\n",
+        "2026-11-30T00:00:00Z",
+    );
     let unsaid = |at, seller| history(&skypilot, &body, at, seller).expect_err("something is not said").to_string();
     assert!(unsaid(None, Some("verda")).contains("--at"));
     assert!(unsaid(Some(body.observed_at), None).contains("--provider"));

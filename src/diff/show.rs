@@ -98,7 +98,7 @@ pub async fn difference(args: &DiffArgs) -> Result<Said, Failed> {
         DiffFormat::Json => print::rows(&diff.rows, &[], Format::Json)?,
         DiffFormat::Ndjson => print::rows(&diff.rows, &[], Format::Ndjson)?,
     };
-    let talk = args.min_change.filter(|_| small > 0).map(|least| format!("left out: {small} changes of less than {least} %\n"));
+    let talk = args.min_change.filter(|_| small > 0).map(|least| format!("left out, changes of less than {least} %: {small}\n"));
     let exit = if args.exit_code && is_different(&diff)? { Exit::Differs } else { Exit::Good };
     Ok(Said { data, talk, exit })
 }
