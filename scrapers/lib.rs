@@ -47,6 +47,10 @@ mod verda;
 mod volcengine;
 mod vultr;
 
+/// Price histories that other people keep.
+#[path = "_import/mod.rs"]
+pub mod import;
+
 #[cfg(test)]
 mod oracles;
 #[cfg(test)]

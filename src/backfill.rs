@@ -156,7 +156,7 @@ fn is_of(page: &PageRequest, scope: &str) -> bool {
 /// What the dataset has.
 struct Known {
     ids: Vec<SnapshotId>,
-    /// The first night that is not of a history or of files that somebody kept.
+    /// The first night that is not of a history, of files that somebody kept, or imported.
     first_live: Option<SnapshotId>,
 }
 
@@ -167,7 +167,7 @@ impl Known {
         let mut first_live = None;
         for row in 0..coverage.height() {
             let cell = |name: &str| Cell::at(&coverage, name, row).map(|cell| cell.text());
-            if ![Input::History, Input::Files].map(Input::word).contains(&cell("input")?.as_str())
+            if ![Input::History, Input::Files, Input::Import].map(Input::word).contains(&cell("input")?.as_str())
                 && let Ok(id) = cell("snapshot_id")?.parse::<SnapshotId>()
             {
                 first_live = Some(first_live.map_or(id, |first: SnapshotId| first.min(id)));

@@ -10,6 +10,7 @@ use crate::cli::Listing;
 use crate::exit::Exit;
 use crate::failed::Failed;
 use crate::frame::{Cell, Columns};
+use crate::gather::Input;
 use crate::print::{self, Heading, heading};
 use crate::report::Said;
 use crate::snapshot::read;
@@ -79,7 +80,8 @@ fn models_of(manifest: &Manifest) -> Option<String> {
 
 /// The newest snapshot a provider was tried in, and how it went.
 fn last_status(coverage: &DataFrame, provider: &str) -> PolarsResult<Option<(String, String)>> {
-    let of_provider = coverage.clone().lazy().filter(col("provider").eq(lit(provider)));
+    let of_provider =
+        coverage.clone().lazy().filter(col("provider").eq(lit(provider)).and(col("input").neq(lit(Input::Import.word()))));
     let newest = of_provider.clone().select([col("snapshot_id").max()]).collect()?;
     let Cell::Text(id) = Cell::at(&newest, "snapshot_id", 0)? else { return Ok(None) };
     let rows = of_provider.filter(col("snapshot_id").eq(lit(id.as_str()))).collect()?;

@@ -40,7 +40,9 @@ pub enum Verb {
     /// Show the cheapest offers of a GPU or a memory need: a ladder for each way to buy
     Cheapest(Cheapest),
     /// Show what changed between two snapshots
-    Diff(DiffArgs),
+    Diff(crate::diff::show::DiffArgs),
+    /// Show how prices of a GPU moved, day by day
+    Trend(crate::trend::Trend),
     /// List the providers: what is read, terms, and their last status
     Providers(Listing),
     /// Read pages of a provider from files and show the offers; publishes nothing
@@ -64,6 +66,8 @@ pub enum Verb {
     Backfill(Backfill),
     /// Look whether the dataset is whole and tonight's night can run; names the command that mends each problem
     Doctor(Doctor),
+    /// Publish price histories that other people keep, each night as a snapshot of its own time
+    Import(crate::import::Import),
     /// Run nights when they are due, and say when that is
     #[command(subcommand)]
     Schedule(ScheduleVerb),
@@ -334,23 +338,6 @@ pub struct Doctor {
     pub schedules: PathBuf,
 }
 
-/// Arguments of `diff`.
-#[derive(Debug, Args)]
-pub struct DiffArgs {
-    /// The dataset.
-    #[command(flatten)]
-    pub dataset: Dataset,
-    /// The form.
-    #[command(flatten)]
-    pub printing: Printing,
-    /// First snapshot: id, version, date, `latest` or `previous`
-    #[arg(default_value = "previous")]
-    pub a: String,
-    /// Second snapshot
-    #[arg(default_value = "latest")]
-    pub b: String,
-}
-
 /// Arguments of `parse`.
 #[derive(Debug, Args)]
 pub struct Parse {
@@ -450,7 +437,7 @@ pub struct Prune {
 }
 
 /// A time with its zone, or a day, which is its midnight in UTC.
-fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(at) = DateTime::parse_from_rfc3339(text) {
         return Ok(at.with_timezone(&Utc));
     }

@@ -5,6 +5,12 @@
 //! alone lacks it, it is called unconfirmed, because lists lose rows for a night. What only another reading of the same
 //! bytes moved is called a change of method and not of price.
 
+mod renamed;
+pub mod show;
+
+#[cfg(test)]
+mod laws;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -47,6 +53,9 @@ const WHAT: [&str; 17] = [
     "is_promotion",
 ];
 
+/// Columns that say what else is in an offer: one under another name agrees in them too.
+const ALONG_WHAT: [&str; 5] = ["vcpus", "system_memory_gib", "local_disk_gb", "gpu_memory_gb", "form_factor"];
+
 /// Columns that go along.
 const ALONG: [&str; 6] =
     ["price_native_per_hour", "price_usd_per_gpu_hour", "scraper_version", "raw_sha256", "raw_place", "published_text"];
@@ -57,11 +66,13 @@ const METHOD: &str = "method";
 /// Cause of a difference that is one of the source.
 pub const PRICE_CAUSE: &str = "price";
 
-/// The four lists, and exchange rates.
+/// The five lists, and exchange rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum List {
     /// The offer is on both sides and its price differs.
     Changed,
+    /// The offer has another name on the second side, and the same everything else.
+    Renamed,
     /// The offer is on the second side only.
     Added,
     /// The offer is on the first side only.
@@ -78,6 +89,7 @@ impl List {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Changed => "changed",
+            Self::Renamed => "renamed",
             Self::Added => "added",
             Self::Removed => "removed",
             Self::NotObserved => "not_observed",
@@ -87,7 +99,7 @@ impl List {
 }
 
 /// Columns of a difference, in output order.
-pub const COLUMNS: [&str; 23] = [
+pub const COLUMNS: [&str; 24] = [
     "list",
     "is_unconfirmed",
     "cause",
@@ -111,6 +123,7 @@ pub const COLUMNS: [&str; 23] = [
     "change_percent",
     "missing_in",
     "offer_id",
+    "renamed_from",
 ];
 
 /// The difference of two snapshots: one row an offer, in the columns of [`COLUMNS`].
@@ -150,7 +163,7 @@ pub async fn of_offers(
     offer_ids: Option<&BTreeSet<String>>,
 ) -> Result<Diff, SnapshotError> {
     let coverage = read::coverage(output, snapshots).await?;
-    let history = History::of(snapshots, &coverage).map_err(|source| failed(output, source))?;
+    let history = History::of(snapshots, &coverage, a.is_import()).map_err(|source| failed(output, source))?;
     let (mut offers_a, mut offers_b) = (read::offers(a)?, read::offers(b)?);
     if let Some(ids) = offer_ids {
         let ids = StringChunked::from_iter_values("offer_id".into(), ids.iter().map(String::as_str)).into_series();
@@ -171,7 +184,7 @@ fn compare(offers_a: LazyFrame, offers_b: LazyFrame, a: &Snapshot, b: &Snapshot,
         offers.select(
             [col("offer_id")]
                 .into_iter()
-                .chain(PRICE.iter().chain(&WHAT).chain(&ALONG).map(|name| named(name)))
+                .chain(PRICE.iter().chain(&WHAT).chain(&ALONG_WHAT).chain(&ALONG).map(|name| named(name)))
                 .collect::<Vec<_>>(),
         )
     };
@@ -185,6 +198,7 @@ fn compare(offers_a: LazyFrame, offers_b: LazyFrame, a: &Snapshot, b: &Snapshot,
     for row in 0..rows.height() {
         lines.push(Line::of(&rows, row, a, b, history)?);
     }
+    let mut lines = renamed::pair(lines);
     lines.extend(rates);
     lines.sort_by(|x, y| x.order().cmp(&y.order()));
     Ok(Diff { rows: lines_frame(&lines)? })
@@ -208,8 +222,8 @@ impl Line {
         let (in_a, in_b) = (is_in("a")?, is_in("b")?);
         let known = if in_b { "b" } else { "a" };
         let mut texts: BTreeMap<&'static str, String> = BTreeMap::new();
-        for name in WHAT {
-            texts.insert(name, cell(name, known)?.text());
+        for name in WHAT.iter().chain(&PRICE).chain(&ALONG_WHAT) {
+            texts.insert(*name, cell(name, known)?.text());
         }
         texts.insert("offer_id", Cell::at(rows, "offer_id", row)?.text());
         texts.insert("currency_code", cell("published_currency_code", known)?.text());
@@ -327,7 +341,7 @@ fn lines_frame(lines: &[Line]) -> PolarsResult<DataFrame> {
     columns.texts("missing_in", lines.iter().map(|line| line.missing_in));
     columns.floats("change_percent", lines.iter().map(|line| line.change_percent));
     columns.strings("offer", lines.iter().map(|line| filled(line.offer())));
-    const TEXTS: [&str; 13] = [
+    const TEXTS: [&str; 14] = [
         "provider",
         "region",
         "zone",
@@ -341,6 +355,7 @@ fn lines_frame(lines: &[Line]) -> PolarsResult<DataFrame> {
         "currency_code",
         "unit",
         "offer_id",
+        "renamed_from",
     ];
     for name in TEXTS {
         columns.strings(name, lines.iter().map(|line| filled(line.text(name))));
@@ -370,7 +385,8 @@ struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    fn of(snapshots: &'a [Snapshot], coverage: &DataFrame) -> PolarsResult<Self> {
+    /// With `is_import`, of the imported nights; otherwise of those that were collected.
+    fn of(snapshots: &'a [Snapshot], coverage: &DataFrame, is_import: bool) -> PolarsResult<Self> {
         let complete_rows = coverage.clone().lazy().filter(col("status").eq(lit("complete"))).collect()?;
         let mut complete: HashMap<String, BTreeSet<(String, String)>> = HashMap::new();
         let texts = |name: &str| -> PolarsResult<StringChunked> { Ok(complete_rows.column(name)?.str()?.clone()) };
@@ -380,7 +396,8 @@ impl<'a> History<'a> {
                 complete.entry(id.to_owned()).or_default().insert((provider.to_owned(), scope.to_owned()));
             }
         }
-        Ok(Self { nights: read::newest_of_each_night(snapshots), complete, ids: RefCell::default() })
+        let nights = read::newest_of_each_night(snapshots).into_iter().filter(|night| night.is_import() == is_import).collect();
+        Ok(Self { nights, complete, ids: RefCell::default() })
     }
 
     /// Whether an offer of this place would have been seen in a snapshot. A provider is read by region on one night and

@@ -120,7 +120,11 @@ pub async fn before(
     let night = night.original();
     let own_version = published.iter().find(|snapshot| snapshot.id == night).map_or(usize::MAX, |snapshot| snapshot.version);
     let first = SnapshotId::at(night.instant() - Days::new(DAYS_LOOKED_BACK));
-    let is_before = |snapshot: &&Snapshot| (first..night).contains(&snapshot.id) && snapshot.version < own_version;
+    // An imported night is compared with imported ones, and no collected night with those.
+    let is_import = tonight.values().any(|input| *input == Input::Import);
+    let is_before = |snapshot: &&Snapshot| {
+        (first..night).contains(&snapshot.id) && snapshot.version < own_version && snapshot.is_import() == is_import
+    };
     let mut candidates: Vec<Snapshot> = published.iter().filter(is_before).cloned().collect();
     candidates.sort_by_key(|snapshot| snapshot.id);
     candidates.drain(..candidates.len().saturating_sub(SNAPSHOTS_LOOKED_BACK));

@@ -23,6 +23,8 @@ pub enum Exit {
     Unwell = 14,
     /// The archive does not bear out what was published: a night derived again differs, or bytes are damaged or gone.
     NotBorneOut = 15,
+    /// `diff --exit-code` found that an offer changed its price or name, came or went.
+    Differs = 16,
 }
 
 impl Exit {
@@ -39,6 +41,7 @@ impl Exit {
             Self::Locked => "another run is writing to the dataset",
             Self::Unwell => "doctor found something to mend",
             Self::NotBorneOut => "the archive does not bear out what was published",
+            Self::Differs => "the two snapshots differ",
         }
     }
 }

@@ -32,11 +32,13 @@ pub enum Input {
     Files,
     /// From the provider, of an earlier night.
     History,
+    /// From a price history that somebody else keeps.
+    Import,
 }
 
 impl Input {
     /// Every one.
-    pub const ALL: [Self; 5] = [Self::Live, Self::Recorded, Self::Typed, Self::Files, Self::History];
+    pub const ALL: [Self; 6] = [Self::Live, Self::Recorded, Self::Typed, Self::Files, Self::History, Self::Import];
 
     /// The word in the `coverage` table.
     #[must_use]
@@ -47,6 +49,7 @@ impl Input {
             Self::Typed => "typed",
             Self::Files => "files",
             Self::History => "history",
+            Self::Import => "import",
         }
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::archive::{Archive, ArchiveError, RAW, Receipt, Sidecar, read_json};
 use crate::frame::Cell;
 use crate::gather::{Delivery, Failure, Input};
+use crate::import;
 use crate::night::SnapshotId;
 
 /// Version of the file.
@@ -85,6 +86,16 @@ pub enum KeptError {
         /// The provider.
         provider: String,
     },
+    /// An imported night's mapping cannot be read any more.
+    #[error("read the pages of {provider} in imported night {night}: {reason}")]
+    NoMapping {
+        /// The night.
+        night: SnapshotId,
+        /// The provider.
+        provider: String,
+        /// Why.
+        reason: String,
+    },
     /// A table could not be read, which is a fault of this program.
     #[error("read what night {night} covers")]
     Coverage {
@@ -152,9 +163,17 @@ pub fn again(
     };
     let mut deliveries = Vec::with_capacity(providers.len());
     for kept in providers {
-        let scraper = find(&kept.provider).ok_or_else(|| KeptError::NoScraper { night, provider: kept.provider.clone() })?;
         let receipts = archive.receipts(night, &kept.provider).map_err(|source| KeptError::Archive { night, source })?;
         let pages: Vec<Receipt> = receipts.ok_or_else(|| KeptError::NoReceipts { night, provider: kept.provider.clone() })?;
+        let no_scraper = || KeptError::NoScraper { night, provider: kept.provider.clone() };
+        // Rows of a history are never read by the parser of the provider's own pages.
+        let scraper = match kept.input {
+            Input::Import => import::reader(archive, &kept.provider, &pages).map_err(|reason| {
+                let provider = kept.provider.clone();
+                KeptError::NoMapping { night, provider, reason }
+            })?,
+            _ => find(&kept.provider).ok_or_else(no_scraper)?,
+        };
         let known = Delivery { pages, failures: kept.failures, seconds: kept.seconds, ..Delivery::of(scraper, kept.input) };
         deliveries.push(known);
     }

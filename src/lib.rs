@@ -45,6 +45,8 @@ pub mod validate;
 
 /// Earlier nights that a provider still publishes.
 pub mod backfill;
+/// Price histories that other people keep.
+pub mod import;
 
 /// Is the dataset whole, and can tonight run?
 pub mod doctor;
@@ -75,6 +77,9 @@ pub mod offers;
 pub mod parse;
 /// What of the archive is kept for how long.
 pub mod prune;
+/// How prices moved, day by day.
+pub mod trend;
+
 /// Filters over the offers of a snapshot.
 pub mod query;
 /// A dated recording of a provider, made from the network.

@@ -291,7 +291,7 @@ pub const COVERAGE: Table = Table {
         column("bytes", Long, "bytes", "Size of the scope's pages.", "781544"),
         column("seconds", Float, "s", "Time spent on fetching and reading.", "3.2"),
         column("reason", Text, "-", "Why it is not complete; null when it is.", "503 after 4 tries"),
-        column("input", Text, "-", "live, recorded, typed, files or history.", "live"),
+        column("input", Text, "-", "live, recorded, typed, files, history or import.", "live"),
         column("scraper_version", Whole, "-", "Version of the parser.", "1"),
     ],
     order: &["provider", "scope"],

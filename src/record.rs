@@ -69,7 +69,7 @@ pub struct ProviderRecord {
     pub provider: String,
     /// complete, partial, failed or skipped.
     pub status: &'static str,
-    /// live, recorded, typed, files or history.
+    /// live, recorded, typed, files, history or import.
     pub input: &'static str,
     /// Version of the parser.
     pub scraper_version: u32,

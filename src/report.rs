@@ -9,23 +9,24 @@ use polars::prelude::*;
 use serde_json::json;
 
 use crate::backfill::{self, BackfillError};
-use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, DiffArgs, Listing, ScheduleVerb, Verb};
-use crate::diff::{self, List};
+use crate::cli::{ArchiveVerb, Backfill, Cli, Collect, Listing, ScheduleVerb, Verb};
+use crate::diff;
 use crate::exit::Exit;
 pub use crate::failed::Failed;
 use crate::fetch::Traffic;
 use crate::frame::{Cell, Columns};
 use crate::gather::Input;
 use crate::night::SnapshotId;
-use crate::print::{self, Data, Format, Heading, heading};
+use crate::print::{self, Data, Heading, heading};
 use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
 use crate::run::{self, Night};
 use crate::schedule;
-use crate::snapshot::read::{self, Snapshot};
+use crate::snapshot::read;
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
 use crate::{
-    catalogue, cheapest, doctor, explain, findings, log, machines, manual, offers, parse, prune, recorder, replay, runs,
+    catalogue, cheapest, doctor, explain, findings, import, log, machines, manual, offers, parse, prune, recorder, replay, runs,
+    trend,
 };
 
 /// What a verb says.
@@ -49,13 +50,15 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Snapshots(args) => snapshots(&args).await,
         Verb::Offers(args) => offers::offers(&args).await,
         Verb::Cheapest(args) => cheapest::cheapest(&args).await,
-        Verb::Diff(args) => difference(&args).await,
+        Verb::Diff(args) => diff::show::difference(&args).await,
+        Verb::Trend(args) => trend::trend(&args).await,
         Verb::Providers(args) => catalogue::providers(&args).await,
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),
         Verb::Findings(args) => findings::findings(&args).await,
         Verb::Runs(args) => runs::runs(&args),
         Verb::Backfill(args) => backfill(&args).await,
+        Verb::Import(args) => import::run(&args).await,
         Verb::Schedule(verb) => scheduled(verb).await,
         Verb::Doctor(args) => doctor::doctor(&args).await,
         Verb::Replay(args) => replay::replay(&args).await,
@@ -287,15 +290,17 @@ async fn snapshots(args: &Listing) -> Result<Said, Failed> {
     columns.longs("version", snapshots.iter().map(|snapshot| count(snapshot.version)));
     columns.strings("snapshot_id", snapshots.iter().map(|snapshot| Some(snapshot.id.to_string())));
     columns.strings("corrects", snapshots.iter().map(|snapshot| snapshot.id.corrects().map(|corrected| corrected.to_string())));
+    columns.truths("is_import", snapshots.iter().map(|snapshot| Some(snapshot.is_import())));
     columns.longs("offers", snapshots.iter().map(|snapshot| snapshot.rows().and_then(count)));
     for (column, status) in [("providers_complete", "complete"), ("scopes_failed", "failed"), ("scopes_skipped", "skipped")] {
         let names: PolarsResult<Vec<String>> = snapshots.iter().map(|snapshot| list(status, &snapshot.id.to_string())).collect();
         columns.strings(column, names?.into_iter().map(|names| if names.is_empty() { None } else { Some(names) }));
     }
-    const HEADINGS: [Heading; 7] = [
+    const HEADINGS: [Heading; 8] = [
         heading("version", "version"),
         heading("snapshot_id", "snapshot"),
         heading("corrects", "corrects"),
+        heading("is_import", "imported"),
         heading("offers", "offers"),
         heading("providers_complete", "providers"),
         heading("scopes_failed", "failed"),
@@ -317,67 +322,4 @@ fn names_of(coverage: &DataFrame, snapshot: &str, status: &str) -> PolarsResult<
         }
     }
     Ok(names.join(", "))
-}
-
-async fn difference(args: &DiffArgs) -> Result<Said, Failed> {
-    let output = args.dataset.output.as_path();
-    let snapshots = read::snapshots(output).await?;
-    let (a, b) = (read::choose(&snapshots, &args.a)?, read::choose(&snapshots, &args.b)?);
-    let diff = diff::diff(output, &snapshots, a, b).await?;
-    if args.printing.format != Format::Table {
-        return Ok(good(print::rows(&diff.rows, &[], args.printing.format)?));
-    }
-    Ok(good(diff_text(&diff, a, b)?))
-}
-
-fn diff_text(diff: &diff::Diff, a: &Snapshot, b: &Snapshot) -> Result<String, Failed> {
-    const HEADINGS: [Heading; 16] = [
-        heading("provider", "provider"),
-        heading("region", "region"),
-        heading("offer", "offer"),
-        heading("gpu_model", "GPU"),
-        heading("os", "os"),
-        heading("tenancy", "tenancy"),
-        heading("pricing_model", "model"),
-        heading("plan", "plan"),
-        heading("commitment_months", "months"),
-        heading("upfront", "up front"),
-        heading("amount_a", "a"),
-        heading("amount_b", "b"),
-        heading("currency_code", "currency"),
-        heading("unit", "per"),
-        heading("change_percent", "change %"),
-        heading("cause", "cause"),
-    ];
-    const RATES: [Heading; 4] = [
-        heading("currency_code", "currency"),
-        heading("amount_a", "USD a"),
-        heading("amount_b", "USD b"),
-        heading("change_percent", "change %"),
-    ];
-    let mut text = format!("a = {}, b = {}\n", a.id, b.id);
-    let titles = [
-        (List::Changed, "changed"),
-        (List::Added, "added"),
-        (List::Removed, "removed"),
-        (List::NotObserved, "not observed: the scope is not complete on one side"),
-    ];
-    for (list, title) in titles {
-        let rows = diff.list(list)?;
-        for (is_unconfirmed, note) in [(false, ""), (true, ", unconfirmed: one crawl alone lacks them")] {
-            let part = rows.clone().lazy().filter(col("is_unconfirmed").eq(lit(is_unconfirmed))).collect()?;
-            if !is_unconfirmed || part.height() > 0 {
-                let _ = writeln!(text, "\n{title}{note}: {}", part.height());
-            }
-            if part.height() > 0 {
-                text.push_str(&print::table(&part, &HEADINGS)?);
-            }
-        }
-    }
-    let rates = diff.list(List::ExchangeRate)?;
-    let _ = writeln!(text, "\nexchange rates that moved: {}", rates.height());
-    if rates.height() > 0 {
-        text.push_str(&print::table(&rates, &RATES)?);
-    }
-    Ok(text)
 }

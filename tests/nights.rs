@@ -42,7 +42,7 @@ async fn add_history(root: &Path, nights: u64) {
         let before = last.date().checked_sub_days(Days::new(nights + 1)).expect("there was a day");
         let path = format!("{before}T18-00-00Z-0123456789abcdef.parquet");
         std::fs::write(root.join(table.name).join(&path), &bytes).expect("there is room for a file");
-        let new = NewFile { path, bytes: file.bytes, stats: stats(table, before) };
+        let new = NewFile { path, bytes: file.bytes, stats: stats(table, before), is_import: false };
         let id = format!("{before}T18-00-00Z").parse().expect("it is an id");
         assert_eq!(log.commit("test", id, &new, &[]).await.expect("the log is written"), Committed::Done);
         assert!(entries.join("_last_checkpoint").is_file(), "{} has no checkpoint", table.name);

@@ -55,7 +55,8 @@ const fn has_failed(exit: Exit) -> bool {
 }
 
 async fn of_tables(alerts: &Alerts, night: &NightEnd, spool: &mut Spool) -> Result<Vec<Alert>, AlertsError> {
-    let snapshots = read::snapshots(&night.output).await?;
+    // Histories that somebody else kept are no news.
+    let snapshots = read::collected(&night.output).await?;
     let nights = to_tell(&snapshots, spool.told_through(), night.snapshot);
     let Some(newest) = nights.last() else { return Ok(Vec::new()) };
     let mut told = Vec::new();

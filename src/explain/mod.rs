@@ -11,7 +11,7 @@ mod work;
 
 use std::path::Path;
 
-use gpuledger_scrapers::contract::Scraper;
+use gpuledger_scrapers::contract::{Scraper, SourceKind};
 use polars::prelude::*;
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ use crate::cli::{Explain, ExplainFormat};
 use crate::exit::Exit;
 use crate::frame::Cell;
 use crate::harmless;
+use crate::import;
 use crate::print::{self, Heading, heading};
 use crate::report::{Failed, Said};
 use crate::snapshot::read::{self, Snapshot};
@@ -135,8 +136,15 @@ pub async fn of_row(
 ) -> Result<Explanation, Failed> {
     let row = Row { rows, row };
     let provider = row.text("provider")?;
-    let scraper = find(&provider).ok_or(ExplainError::NoScraper { provider })?;
     let archive = Archive::below(output);
+    let scraper = if row.text("source_kind")? == SourceKind::Import.word() {
+        // What a history says is read by its mapping, whose word its provider's own parser is not.
+        let receipts = archive.receipts(snapshot.id, &provider).ok().flatten().unwrap_or_default();
+        import::reader(&archive, &provider, &receipts).ok()
+    } else {
+        find(&provider)
+    };
+    let scraper = scraper.ok_or(ExplainError::NoScraper { provider })?;
     let proof = bytes::prove(&archive, snapshot.id, scraper, &row)?;
     let work = work::work(output, scraper.manifest(), &row).await?;
     let is_borne_out = proof.is_borne_out() && work.is_borne_out();

@@ -64,7 +64,8 @@ pub async fn bring_up_to_date(output: &Path, published: Option<SnapshotId>) -> R
         Some((feed, told_through)) => (feed.entries, Some(told_through)),
         None => (Vec::new(), None),
     };
-    let snapshots = read::snapshots(output).await?;
+    // Histories that somebody else kept are no news.
+    let snapshots = read::collected(output).await?;
     let nights = to_tell(output, &snapshots, told_through, published).await?;
     for night in &nights {
         let changes = changes::of_night(output, &snapshots, night).await?;

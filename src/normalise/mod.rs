@@ -17,7 +17,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
-use gpuledger_scrapers::contract::{GpuShare, PricingModel, PublishedOffer, UNKNOWN_HARDWARE};
+use gpuledger_scrapers::contract::{GpuShare, PricingModel, PublishedOffer, SourceKind, UNKNOWN_HARDWARE};
 use gpuledger_scrapers::manifest::Manifest;
 use num_rational::Ratio;
 use num_traits::{CheckedDiv, CheckedMul, ToPrimitive as _};
@@ -159,6 +159,10 @@ fn offer_id(observed: &Observed, facts: &Facts) -> String {
         // The unit separator keeps neighbours apart; a part that is absent differs from an empty one.
         hash.update(part.unwrap_or("\u{0}"));
         hash.update("\u{1f}");
+    }
+    // What a history says is never the offer that the provider itself publishes.
+    if observed.manifest.source_kind == SourceKind::Import {
+        hash.update(&observed.scope);
     }
     hash.finalize().iter().take(10).map(|byte| format!("{byte:02x}")).collect()
 }

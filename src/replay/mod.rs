@@ -302,6 +302,9 @@ fn help(night: SnapshotId, delivery: &Delivery) -> String {
         Input::Live => format!(
             "{copy}; `gpuledger collect --providers {provider}` archives it again only if the source still answers the same bytes"
         ),
+        Input::Import => {
+            "`gpuledger import` with the same file and mapping into another folder archives the same pages".to_owned()
+        }
         // A night of history that is there is not asked for again.
         Input::History => copy.to_owned(),
     }

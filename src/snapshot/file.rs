@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use chrono::NaiveDate;
+use gpuledger_scrapers::contract::SourceKind;
 use gpuledger_scrapers::sha256;
 use polars::io::parquet::write::KeyValueMetadata;
 use polars::prelude::*;
@@ -64,6 +65,7 @@ pub struct Draft {
     pub path: String,
     bytes: Vec<u8>,
     stats: String,
+    is_import: bool,
 }
 
 impl Draft {
@@ -80,7 +82,11 @@ impl Draft {
         // The day stands in each row, so the folder needs no `key=value` name: with one, some readers would see the
         // column twice and in two types.
         let path = if table.is_partitioned { format!("{}/{name}", snapshot.date()) } else { name };
-        Ok(Self { path, bytes, stats })
+        let is_import = rows
+            .column("source_kind")
+            .and_then(|kinds| kinds.str())
+            .is_ok_and(|kinds| !kinds.is_empty() && kinds.iter().all(|kind| kind == Some(SourceKind::Import.word())));
+        Ok(Self { path, bytes, stats, is_import })
     }
 
     /// Puts the file in its place.
@@ -90,7 +96,7 @@ impl Draft {
     pub fn write(&self, output: &Path, table: &Table) -> Result<NewFile, SnapshotError> {
         write_whole(&drafts(output), &output.join(table.name).join(&self.path), &self.bytes)?;
         let bytes = i64::try_from(self.bytes.len()).expect("a file fits in memory");
-        Ok(NewFile { path: self.path.clone(), bytes, stats: self.stats.clone() })
+        Ok(NewFile { path: self.path.clone(), bytes, stats: self.stats.clone(), is_import: self.is_import })
     }
 }
 

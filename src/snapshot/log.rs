@@ -33,6 +33,9 @@ const RUN_TAG: &str = "gpuledger.run";
 /// Key of the tag that names the snapshot which the file's own corrects.
 const CORRECTS_TAG: &str = "gpuledger.corrects";
 
+/// Key of the tag of a file whose rows are all from histories that other people keep.
+const IMPORT_TAG: &str = "gpuledger.is_import";
+
 /// Key of the table's property that says which version of the columns it has.
 pub const SCHEMA_VERSION_KEY: &str = "gpuledger.schema_version";
 
@@ -58,10 +61,32 @@ pub struct LoggedFile {
     pub committed_at_ms: i64,
     /// First and last day of the exchange rates in it, where the log says so.
     pub rate_days: Option<(NaiveDate, NaiveDate)>,
+    /// Whether all of its rows are from histories that other people keep.
+    pub is_import: bool,
     /// Size in bytes.
     pub bytes: i64,
     /// Its partition, as the log has it.
     partition_values: HashMap<String, Option<String>>,
+}
+
+#[cfg(test)]
+impl LoggedFile {
+    /// A file that is not there, for tests that never open it.
+    pub(crate) fn without_file(snapshot: SnapshotId) -> Self {
+        Self {
+            path: String::new(),
+            file: PathBuf::new(),
+            rows: None,
+            snapshot: Some(snapshot),
+            version: None,
+            run: None,
+            committed_at_ms: 0,
+            rate_days: None,
+            is_import: false,
+            bytes: 0,
+            partition_values: HashMap::new(),
+        }
+    }
 }
 
 /// How a commit ended.
@@ -209,6 +234,7 @@ impl Log {
                     snapshot: snapshot_of(&path),
                     version: tags.get(VERSION_TAG).and_then(|version| version.as_ref()?.parse().ok()),
                     run: tags.get(RUN_TAG).cloned().flatten(),
+                    is_import: tags.contains_key(IMPORT_TAG),
                     committed_at_ms: view.modification_time(),
                     rate_days: if has_rate_days { view.stats().and_then(|stats| rate_days(&stats)) } else { None },
                     bytes: view.size(),
@@ -238,6 +264,7 @@ impl Log {
             if self.table.is_partitioned { HashMap::from([("snapshot_date".to_owned(), Some(date))]) } else { HashMap::new() };
         let mut tags = vec![(SNAPSHOT_TAG, snapshot.to_string()), (VERSION_TAG, version.to_string()), (RUN_TAG, run.to_owned())];
         tags.extend(snapshot.corrects().map(|corrected| (CORRECTS_TAG, corrected.to_string())));
+        tags.extend(file.is_import.then(|| (IMPORT_TAG, true.to_string())));
         let mut actions: Vec<Action> = replaced.iter().map(removal).collect();
         actions.push(Action::Add(Add {
             path: file.path.clone(),
@@ -341,6 +368,8 @@ pub struct NewFile {
     pub bytes: i64,
     /// Rows and bounds, as Delta's JSON.
     pub stats: String,
+    /// Whether all of its rows are from histories that other people keep.
+    pub is_import: bool,
 }
 
 fn removal(file: &LoggedFile) -> Action {

@@ -31,10 +31,22 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// A snapshot of no file, for tests that never open one.
+    #[cfg(test)]
+    pub(crate) fn without_file(id: SnapshotId, version: usize) -> Self {
+        Self { id, version, file: LoggedFile::without_file(id), columns: Arc::new(Schema::default()) }
+    }
+
     /// Offers in it, as the log says; `None` when it does not.
     #[must_use]
     pub const fn rows(&self) -> Option<usize> {
         self.file.rows
+    }
+
+    /// Whether it is of a price history that somebody else keeps: no word of a provider, and compared with none.
+    #[must_use]
+    pub const fn is_import(&self) -> bool {
+        self.file.is_import
     }
 
     /// The file of its offers.
@@ -79,13 +91,28 @@ pub async fn snapshots(output: &Path) -> Result<Vec<Snapshot>, SnapshotError> {
     Ok(snapshots)
 }
 
-/// The snapshot a person means: an id, a version, a date (its last night), `latest` or `previous`. The last three mean a
-/// night, and of a corrected one the newest correction.
+/// The snapshots that were collected, without the imported ones, oldest version first.
+///
+/// # Errors
+/// As [`snapshots`].
+pub async fn collected(output: &Path) -> Result<Vec<Snapshot>, SnapshotError> {
+    let mut all = snapshots(output).await?;
+    all.retain(|snapshot| !snapshot.is_import());
+    Ok(all)
+}
+
+/// The snapshot a person means: an id, a version, a date (its last night), `latest` or `previous`.
+///
+/// The last three mean a night, and of a corrected one the newest correction; an imported night is meant by them only where none
+/// was collected.
 ///
 /// # Errors
 /// When there is none.
 pub fn choose<'a>(snapshots: &'a [Snapshot], wanted: &str) -> Result<&'a Snapshot, SnapshotError> {
-    let nights = newest_of_each_night(snapshots);
+    let all_nights = newest_of_each_night(snapshots);
+    // What somebody else's history says is no night that was collected: it is meant where there is nothing else.
+    let collected: Vec<&Snapshot> = all_nights.iter().copied().filter(|snapshot| !snapshot.is_import()).collect();
+    let nights = if collected.is_empty() { all_nights.clone() } else { collected };
     let found = match wanted {
         "latest" => nights.last().copied(),
         "previous" => nights.len().checked_sub(2).and_then(|index| nights.get(index)).copied(),
@@ -93,7 +120,8 @@ pub fn choose<'a>(snapshots: &'a [Snapshot], wanted: &str) -> Result<&'a Snapsho
             if let Ok(id) = wanted.parse::<SnapshotId>() {
                 snapshots.iter().find(|snapshot| snapshot.id == id)
             } else if let Ok(date) = wanted.parse::<NaiveDate>() {
-                nights.iter().rfind(|snapshot| snapshot.id.date() == date).copied()
+                let is_of_day = |snapshot: &&&Snapshot| snapshot.id.date() == date;
+                nights.iter().rfind(is_of_day).or_else(|| all_nights.iter().rfind(is_of_day)).copied()
             } else if let Ok(version) = wanted.parse::<usize>() {
                 snapshots.iter().find(|snapshot| snapshot.version == version)
             } else {
@@ -123,6 +151,16 @@ fn what_there_is(snapshots: &[Snapshot]) -> String {
 /// When the file cannot be opened.
 pub fn offers(snapshot: &Snapshot) -> Result<LazyFrame, SnapshotError> {
     scan(std::slice::from_ref(&snapshot.file), &snapshot.columns)
+}
+
+/// The same of several snapshots, in one scan.
+///
+/// # Errors
+/// When a file cannot be opened, or there is no snapshot.
+pub fn offers_of(snapshots: &[&Snapshot]) -> Result<LazyFrame, SnapshotError> {
+    let files: Vec<LoggedFile> = snapshots.iter().map(|snapshot| snapshot.file.clone()).collect();
+    let columns = snapshots.first().map_or_else(|| Arc::new(Schema::default()), |snapshot| snapshot.columns.clone());
+    scan(&files, &columns)
 }
 
 /// What every night covers: all rows of the `coverage` table of published snapshots.

@@ -149,7 +149,7 @@ pub struct ScopeCoverage {
     pub seconds: f64,
     /// Why it is not complete.
     pub reason: Option<String>,
-    /// live, recorded, typed, files or history.
+    /// live, recorded, typed, files, history or import.
     pub input: &'static str,
     /// Version of the parser.
     pub scraper_version: u32,

@@ -1,0 +1,171 @@
+//! The prices of the chosen nights: read lazily, judged row by row, and what is left out counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use chrono::NaiveDate;
+use gpuledger_scrapers::contract::{PricingModel, SourceKind};
+use gpuledger_scrapers::import::mapping::SCOPE_PREFIX;
+use polars::prelude::*;
+
+use super::{By, COLLECTED, Nights, Source, Trend};
+use crate::night::SnapshotId;
+use crate::query::{self, QueryError};
+use crate::report::Failed;
+use crate::snapshot::read;
+
+/// Columns that are read of each file.
+const COLUMNS: [&str; 10] = [
+    "snapshot_id",
+    "provider",
+    "scope",
+    "source_kind",
+    "region",
+    "is_fractional",
+    "plan",
+    "os",
+    "pricing_model",
+    "price_usd_per_gpu_hour",
+];
+
+/// One price of one day.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Price {
+    pub source: Source,
+    pub day: NaiveDate,
+    pub provider: String,
+    /// Region and provider, or pricing model, if lines are of those.
+    pub line: String,
+    /// USD for one whole GPU and hour.
+    pub usd: f64,
+}
+
+/// The prices of the days, and what is not among them.
+pub(super) struct Prices {
+    /// The GPU as it was typed.
+    pub gpu: String,
+    pub all: Vec<Price>,
+    left_out: BTreeMap<LeftOut, usize>,
+}
+
+/// Why a price of the GPU is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum LeftOut {
+    Aggregator,
+    Fraction,
+    Plan,
+    Windows,
+    PricingModel,
+    NoDollars,
+}
+
+impl LeftOut {
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Aggregator => ("of people who copy vendors' prices", " (--include-aggregators)"),
+            Self::Fraction => ("of parts of a card", " (--include-fractions)"),
+            Self::Plan => ("of plans with conditions of their own", " (--include-plans)"),
+            Self::Windows => ("with a Windows licence", " (--include-windows)"),
+            Self::PricingModel => ("of other pricing models", " (--pricing-model, --by pricing_model)"),
+            Self::NoDollars => ("without a price in dollars", ""),
+        }
+    }
+}
+
+impl Prices {
+    pub(super) fn read(args: &Trend, nights: &Nights<'_>) -> Result<Self, Failed> {
+        let gpu = args.gpu.clone().or_else(|| args.index.clone()).unwrap_or_default();
+        let is_gpu = query::is_gpu(&gpu)?;
+        let models = models(args)?;
+        let mut prices = Self { gpu, all: Vec::new(), left_out: BTreeMap::new() };
+        if nights.files.is_empty() {
+            return Ok(prices);
+        }
+        let rows = read::offers_of(&nights.files)?.filter(is_gpu).select(COLUMNS.map(col)).collect()?;
+        let text = |name: &str| Ok::<_, Failed>(rows.column(name)?.str()?.clone());
+        let (ids, providers, scopes) = (text("snapshot_id")?, text("provider")?, text("scope")?);
+        let (kinds, regions, plans) = (text("source_kind")?, text("region")?, text("plan")?);
+        let (systems, ways) = (text("os")?, text("pricing_model")?);
+        let is_part = rows.column("is_fractional")?.bool()?.clone();
+        let dollars = rows.column("price_usd_per_gpu_hour")?.f64()?.clone();
+        for row in 0..rows.height() {
+            let (Some(id), Some(provider), Some(scope)) = (ids.get(row), providers.get(row), scopes.get(row)) else { continue };
+            let Ok(night) = id.parse::<SnapshotId>() else { continue };
+            let source = if scope.starts_with(SCOPE_PREFIX) { scope } else { COLLECTED };
+            let key = (night.date(), source.to_owned(), provider.to_owned());
+            // A later night of the day has the provider too.
+            if nights.last.get(&key).is_none_or(|last| last != id) {
+                continue;
+            }
+            let way = ways.get(row).unwrap_or_default();
+            let left_out = if kinds.get(row) == Some(SourceKind::Aggregator.word()) && !args.include_aggregators {
+                Some(LeftOut::Aggregator)
+            } else if is_part.get(row) != Some(false) && !args.include_fractions {
+                Some(LeftOut::Fraction)
+            } else if plans.get(row).is_some() && !args.include_plans {
+                Some(LeftOut::Plan)
+            } else if systems.get(row) != Some("linux") && !args.include_windows {
+                Some(LeftOut::Windows)
+            } else if models.as_ref().is_some_and(|models| !models.contains(&way)) {
+                Some(LeftOut::PricingModel)
+            } else if dollars.get(row).is_none() {
+                Some(LeftOut::NoDollars)
+            } else {
+                None
+            };
+            if let Some(reason) = left_out {
+                *prices.left_out.entry(reason).or_insert(0) += 1;
+                continue;
+            }
+            let line = match args.by {
+                None => String::new(),
+                Some(By::Provider) => provider.to_owned(),
+                Some(By::Region) => format!("{provider} {}", regions.get(row).unwrap_or("everywhere")),
+                Some(By::PricingModel) => way.to_owned(),
+            };
+            let usd = dollars.get(row).unwrap_or_default();
+            prices.all.push(Price { source: key.1, day: key.0, provider: key.2, line, usd });
+        }
+        Ok(prices)
+    }
+
+    /// What was left out, in words; nothing where nothing was.
+    pub(super) fn left_out(&self, nights: &Nights<'_>) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for (reason, offers) in &self.left_out {
+            let (words, how) = reason.words();
+            parts.push(format!("{offers} {words}{how}"));
+        }
+        let mut text = String::new();
+        if !parts.is_empty() {
+            let _ = writeln!(text, "left out, offers of all days: {}", parts.join("; "));
+        }
+        if nights.imports_left_out > 0 {
+            let _ = writeln!(text, "left out: {} imported nights (--include-imports)", nights.imports_left_out);
+        }
+        text
+    }
+}
+
+/// The pricing models that are meant; `None` for all.
+fn models(args: &Trend) -> Result<Option<Vec<&'static str>>, QueryError> {
+    if args.pricing_model.is_empty() {
+        return Ok((args.by != Some(By::PricingModel)).then(|| vec![PricingModel::OnDemand.word()]));
+    }
+    let known = |typed: &String| {
+        let word = typed.replace('-', "_");
+        PricingModel::ALL.iter().map(|model| model.word()).find(|known| *known == word).ok_or_else(|| {
+            let known = PricingModel::ALL.iter().map(|model| model.word()).collect::<Vec<_>>().join(", ");
+            QueryError::UnknownValue { what: "pricing model", typed: typed.clone(), known }
+        })
+    };
+    args.pricing_model.iter().map(known).collect::<Result<_, _>>().map(Some)
+}
+
+#[cfg(test)]
+impl Prices {
+    /// Prices of nowhere, for the arithmetic.
+    pub(super) fn plain(gpu: &str, all: Vec<Price>) -> Self {
+        Self { gpu: gpu.to_owned(), all, left_out: BTreeMap::new() }
+    }
+}
