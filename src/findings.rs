@@ -14,6 +14,7 @@ use crate::frame::Cell;
 use crate::night::SnapshotId;
 use crate::print::{self, Format, Heading, heading};
 use crate::report::{Failed, Said};
+use crate::runs::ids_with;
 use crate::snapshot::{SnapshotError, read};
 use crate::validate::Severity;
 
@@ -90,20 +91,9 @@ pub async fn findings(args: &Findings) -> Result<Said, Failed> {
     Ok(Said { data, talk: Some(talk), exit: Exit::Good })
 }
 
-/// Nights that left findings, oldest first, whether they were published or refused.
-fn runs(output: &Path) -> Vec<SnapshotId> {
-    let Ok(entries) = std::fs::read_dir(output.join("runs")) else { return Vec::new() };
-    let id = |entry: std::io::Result<std::fs::DirEntry>| {
-        entry.ok()?.file_name().to_str()?.strip_suffix(".findings.parquet")?.parse().ok()
-    };
-    let mut nights: Vec<SnapshotId> = entries.filter_map(id).collect();
-    nights.sort_unstable();
-    nights
-}
-
 /// The night a person means. A refused night has no version and is named by its id or its day.
 async fn choose(output: &Path, wanted: &str) -> Result<SnapshotId, Failed> {
-    let nights = runs(output);
+    let nights = ids_with(output, "findings.parquet");
     let (Some(first), Some(last)) = (nights.first(), nights.last()) else {
         return Err(FindingsError::NoRun { runs: output.join("runs").display().to_string() }.into());
     };

@@ -8,9 +8,10 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 
-use chrono::{SecondsFormat, Utc};
+use chrono::Utc;
 
 use crate::archive::ArchiveError;
+use crate::night::second;
 use crate::snapshot::SnapshotError;
 
 /// Name of the file, below the dataset.
@@ -61,7 +62,7 @@ pub fn holder(output: &Path) -> std::io::Result<Option<String>> {
 /// This process in the words that others are told. `process 4711 on collector-1 since 2026-10-30T18:00:00Z`
 #[must_use]
 pub fn this_run() -> String {
-    let since = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
+    let since = second(Utc::now());
     format!("process {} on {} since {since}", std::process::id(), host())
 }
 

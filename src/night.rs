@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, SubsecRound as _, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, SubsecRound as _, Utc};
 
 const FORM: &str = "%Y-%m-%dT%H-%M-%SZ";
 
@@ -20,6 +20,12 @@ const REVISIONS_MAX: u8 = 9;
 pub struct SnapshotId {
     at: DateTime<Utc>,
     revision: u8,
+}
+
+/// An instant as the program says it, to the second. `2026-11-30T02:00:00Z`
+#[must_use]
+pub fn second(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// A text that is no id of a snapshot.

@@ -135,8 +135,16 @@ impl From<RunsError> for Failed {
 /// The nights that left a record, oldest first, whether they were published or refused.
 #[must_use]
 pub fn ids(output: &Path) -> Vec<SnapshotId> {
+    ids_with(output, "json")
+}
+
+/// The nights that left something with this ending, oldest first.
+#[must_use]
+pub fn ids_with(output: &Path, ending: &str) -> Vec<SnapshotId> {
     let Ok(entries) = std::fs::read_dir(output.join(RUNS)) else { return Vec::new() };
-    let id = |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok();
+    let id = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.ok()?.file_name().to_str()?.strip_suffix(ending)?.strip_suffix('.')?.parse().ok()
+    };
     let mut ids: Vec<SnapshotId> = entries.filter_map(id).collect();
     ids.sort_unstable();
     ids

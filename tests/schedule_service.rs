@@ -10,8 +10,10 @@ mod internet;
 #[expect(dead_code, reason = "each test file uses what it needs of it")]
 #[path = "support/service.rs"]
 mod service;
+#[path = "support/webhook.rs"]
+mod webhook;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,10 +21,15 @@ use chrono::TimeDelta;
 use gpuledger::schedule::ledger::Ledger;
 use gpuledger_scrapers::{ALL, recordings};
 use internet::{Request, internet, reply};
+use serde_json::Value;
 use service::Ground;
+use webhook::Webhook;
 
 /// Of so many minutes the last two have a network on which no page is to be had, when it serves for longer.
 const DARK: u64 = 8;
+
+/// For so many minutes a price of Lambda holds, then another.
+const PRICE_MINUTES: u64 = 4;
 
 /// A night is killed every so many seconds.
 const KILL_S: u64 = 250;
@@ -30,8 +37,11 @@ const KILL_S: u64 = 250;
 /// A service that was started so many seconds ago is as large as it is going to be.
 const SETTLED_S: usize = 120;
 
-/// What the service may gain by then and by the end.
+/// What the service may gain by then and by the end, most of it pages of the program's own file.
 const GROWTH_MIB: f64 = 4.0;
+
+/// The same of a service that has hardly begun when it ends.
+const SHORT_GROWTH_MIB: f64 = 16.0;
 
 /// Providers whose nights take seconds at the pace that they ask for.
 const QUICK: &str = r#"["aws", "cloudrift", "digitalocean", "ecb", "hetzner", "hyperstack", "jarvislabs", "lambda", "modal", "nebius", "oci", "scaleway", "seeweb", "together", "verda"]"#;
@@ -58,7 +68,9 @@ fn answer(pages: &HashMap<String, Vec<u8>>, request: &Request, number: u64, has_
     let Some(body) = pages.get(&format!("https://{}{}", request.host, request.path)) else {
         return reply(403, "", b"not in the recording");
     };
-    let whole = reply(200, "", body);
+    let body =
+        if request.host == "lambda.ai" && !(minute / PRICE_MINUTES).is_multiple_of(2) { cheaper(body) } else { body.clone() };
+    let whole = reply(200, "", &body);
     match mixed(number) % 40 {
         0 | 1 => reply(503, "", b"later"),
         2 => reply(429, "retry-after: 1\r\n", b"too many"),
@@ -72,6 +84,19 @@ fn answer(pages: &HashMap<String, Vec<u8>>, request: &Request, number: u64, has_
         }
         _ => whole,
     }
+}
+
+/// Lambda's page with another price of a card.
+fn cheaper(body: &[u8]) -> Vec<u8> {
+    String::from_utf8_lossy(body).replace("$3.99", "$3.59").into_bytes()
+}
+
+/// How many messages of each kind there are, in words.
+fn by_kind(messages: &[Value]) -> String {
+    let of = |kind: &str| messages.iter().filter(|message| message["kind"] == kind).count();
+    let [changes, failed, missing] = ["price_changes", "failed_night", "missing_provider"].map(of);
+    assert_eq!(changes + failed + missing, messages.len(), "{messages:#?}");
+    format!("{} ({changes} of prices, {failed} of failed nights, {missing} of providers that stay away)", messages.len())
 }
 
 /// The shortest and the longest night, in seconds.
@@ -92,6 +117,8 @@ fn a_night_every_minute_survives_faults_and_kills_and_the_service_stays_as_small
     let is_short = minutes <= 2;
     let world = internet(move |request| answer(&pages, request, number.fetch_add(1, Ordering::Relaxed), !is_short));
     let ground = Ground::new("* * * * *", if is_short { QUICK } else { "\"all\"" }, "run_once");
+    let webhook = Webhook::new();
+    ground.also(&webhook.lines());
     // The minute in which it starts is due as well.
     let from = ground.now() - TimeDelta::minutes(1);
     let mut service = ground.serve(&world);
@@ -138,17 +165,25 @@ fn a_night_every_minute_survives_faults_and_kills_and_the_service_stays_as_small
     assert_eq!(published + refused + died, ledger.nights.len(), "{:#?}\n{}", ledger.nights, ground.log());
     assert!(published > 0 && died <= nights_killed, "{:#?}\n{}", ledger.nights, ground.log());
     ground.check(published);
+    let messages = webhook.messages();
+    let different: BTreeSet<_> = messages.iter().map(|message| message["id"].to_string()).collect();
+    assert_eq!(different.len(), messages.len(), "nobody is told a thing twice: {messages:#?}");
+    let failed = messages.iter().filter(|message| message["kind"] == "failed_night").count();
+    assert!(failed >= refused, "{refused} nights were refused: {messages:#?}\n{}", ground.log());
     let first = sizes.get(SETTLED_S).or(sizes.get(10)).copied().unwrap_or(last);
     eprintln!(
         "| {minutes} minutes | {} | {} | {published} | {refused} | {nights_killed} killed, of them {died} followed by the next and {again} started \
-         again; the service killed once | {:.1} → {:.1} MiB, {} → {} open files | {} s |",
+         again; the service killed once | {} taken, {} turned away | {:.1} → {:.1} MiB, {} → {} open files | {} s |",
         due.len(),
         ledger.nights.len(),
+        by_kind(&messages),
+        webhook.turned_away(),
         first.mib,
         last.mib,
         first.files,
         last.files,
         lasted(&ledger)
     );
-    assert!(last.mib < first.mib + GROWTH_MIB && last.files <= first.files + 1, "{first:?} {last:?}");
+    let growth_mib = if is_short { SHORT_GROWTH_MIB } else { GROWTH_MIB };
+    assert!(last.mib < first.mib + growth_mib && last.files <= first.files + 1, "{first:?} {last:?}");
 }

@@ -46,7 +46,7 @@ fn asked(world: &Internet) -> BTreeSet<String> {
 #[test]
 fn a_night_of_all_providers_asks_no_restricted_one_and_says_why() {
     let (world, dataset) = (closed(), Dataset::new());
-    let said = run(&world, &dataset, &["collect", "--max-minutes", "0.5"]);
+    let said = run(&world, &dataset, &["collect", "--max-minutes", "0.1"]);
     let asked = asked(&world);
     assert!(!asked.is_empty(), "{}{}", said.data, said.talk);
     for manifest in restricted() {
@@ -80,7 +80,8 @@ fn agreeing_to_the_terms_of_one_is_no_agreement_to_those_of_another() {
     for accepted in restricted() {
         let names: Vec<&str> = restricted().iter().map(|manifest| manifest.provider.as_str()).collect();
         let (world, dataset) = (closed(), Dataset::new());
-        run(&world, &dataset, &["collect", "--providers", &names.join(","), "--accept-terms", &accepted.provider]);
+        let accepting = ["--providers", &names.join(","), "--accept-terms", &accepted.provider];
+        run(&world, &dataset, &[&["collect", "--max-minutes", "0.1"], &accepting[..]].concat());
         let asked = asked(&world);
         assert!(!asked.is_empty() && asked.is_subset(&hosts_of(accepted)), "{}: {asked:?}", accepted.provider);
     }

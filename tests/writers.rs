@@ -4,8 +4,11 @@
 mod whole;
 
 use std::process::{Child, Stdio};
+use std::sync::Barrier;
 use std::time::Duration;
 
+use gpuledger::offer::OFFERS;
+use gpuledger::snapshot::log::Log;
 use whole::Ground;
 
 const BEFORE: &str = "2026-10-29T18:00:00Z";
@@ -128,6 +131,31 @@ fn of_two_unequal_runs_of_a_night_that_do_not_see_each_other_one_is_refused() {
         // Whatever the loser left is cleared by the next, and receipts and record are the winner's.
         assert_eq!(ground.night("2026-10-31T18:00:00Z").0, Some(0));
         assert_eq!(ground.check().len(), 3);
+    }
+}
+
+#[test]
+fn a_log_that_several_create_at_once_is_one_log_and_whoever_looks_meanwhile_sees_it_or_none() {
+    for _ in 0..10 * times() {
+        let ground = Ground::new();
+        let (root, start) = (ground.root(), Barrier::new(4));
+        let ids: Vec<_> = std::thread::scope(|scope| {
+            let writers = [(); 2].map(|()| {
+                scope.spawn(|| {
+                    start.wait();
+                    whole::block_on(Log::open_or_create(&root, &OFFERS)).expect("it is created or there").id()
+                })
+            });
+            let readers = [(); 2].map(|()| {
+                scope.spawn(|| {
+                    start.wait();
+                    while whole::block_on(Log::open(&root, &OFFERS)).expect("it is whole or not there").is_none() {}
+                })
+            });
+            readers.into_iter().for_each(|reader| reader.join().expect("a reader reads"));
+            writers.into_iter().map(|writer| writer.join().expect("a writer writes").expect("the log says it")).collect()
+        });
+        assert!(ids[0].is_some() && ids[0] == ids[1], "{ids:?}");
     }
 }
 

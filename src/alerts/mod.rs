@@ -16,7 +16,7 @@ mod work;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use gpuledger_scrapers::sha256;
 use serde::{Deserialize, Serialize};
 
@@ -233,9 +233,4 @@ fn keep(output: &Path, night: SnapshotId, told: &[Delivered]) -> Result<(), Aler
     lines.drain(..lines.len().saturating_sub(RECORD_LINES_MAX));
     let text = serde_json::to_vec_pretty(&lines).expect("it is plain data");
     Ok(write_whole(&drafts(output), &path, &text).map_err(SpoolError::from)?)
-}
-
-/// A time in words. `2026-11-30T02:00:00Z`
-fn in_words(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }

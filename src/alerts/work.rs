@@ -3,13 +3,13 @@
 //! Every published night since the last one that was told is looked at, so a run that died after it published, or a night
 //! that somebody collected by hand, is told too. Only real price changes count: see [`crate::changes`].
 
+use super::NightEnd;
 use super::config::{Alerts, Kind};
 use super::message::{Alert, ChangeData, LINES_MAX};
 use super::spool::{Spool, SpoolError};
-use super::{NightEnd, in_words};
 use crate::changes::{self, PriceChange};
 use crate::exit::Exit;
-use crate::night::SnapshotId;
+use crate::night::{SnapshotId, second};
 use crate::runs;
 use crate::snapshot::SnapshotError;
 use crate::snapshot::read::{self, Snapshot};
@@ -35,7 +35,7 @@ pub enum AlertsError {
 pub(super) async fn out(alerts: &Alerts, night: &NightEnd, spool: &mut Spool) -> Result<Vec<Alert>, AlertsError> {
     let mut told = Vec::new();
     if alerts.tells(Kind::FailedNight) && has_failed(night.exit) {
-        let id = format!("gpuledger/{}/{}/failed_night", night.schedule, in_words(night.due_at));
+        let id = format!("gpuledger/{}/{}/failed_night", night.schedule, second(night.due_at));
         if spool.is_first(&id) {
             told.push(failed(night, id));
         }
@@ -125,7 +125,7 @@ fn price_changes(alerts: &Alerts, schedule: &str, night: SnapshotId, changes: Ve
 }
 
 fn failed(night: &NightEnd, id: String) -> Alert {
-    let due = in_words(night.due_at);
+    let due = second(night.due_at);
     let title = format!("the night of schedule {} that was due at {due} published nothing", night.schedule);
     let mut lines = vec![format!("exit code {}: {}", night.exit as u8, night.exit.meaning())];
     lines.extend(night.reason.clone());

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use gpuledger_scrapers::{ALL, recordings};
 
 use super::{Lines, word};
 use crate::fetch::Key;
 use crate::lock::{self, LOCK_FILE};
-use crate::night::SnapshotId;
+use crate::night::{SnapshotId, second};
 use crate::schedule;
 
 /// Below this a night may not fit: one takes up to 60 MB, and much more the first time.
@@ -78,18 +78,17 @@ pub(super) fn lock(output: &Path, lines: &mut Lines) {
 /// Whether the clock can be right: nights are named by it.
 pub(super) fn clock(published: &BTreeSet<SnapshotId>, lines: &mut Lines) {
     let (before, now) = (lines.count(), Utc::now());
-    let print = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
     let mend = "sudo timedatectl set-ntp true";
     if let Some(newest) = published.last().filter(|newest| newest.instant() > now) {
-        lines.warning("clock", format!("it is {} and the newest snapshot is {newest}", print(now)), mend);
+        lines.warning("clock", format!("it is {} and the newest snapshot is {newest}", second(now)), mend);
     }
     let recordings = ALL.iter().filter_map(|scraper| recordings::newest(&scraper.manifest().provider));
     let newest = recordings.map(|recording| recording.receipt.observed_at).max();
     if let Some(newest) = newest.filter(|newest| *newest > now) {
-        let says = format!("it is {} and the recordings in this program are of {}", print(now), print(newest));
+        let says = format!("it is {} and the recordings in this program are of {}", second(now), second(newest));
         lines.warning("clock", says, mend);
     }
-    lines.good_since(before, "clock", format!("it is {}, after every snapshot and recording", print(now)));
+    lines.good_since(before, "clock", format!("it is {}, after every snapshot and recording", second(now)));
 }
 
 /// Room on the disk.
@@ -147,7 +146,7 @@ pub(super) fn schedules(folder: &Path, now: DateTime<Utc>, lines: &mut Lines) {
     for path in files {
         match schedule::read(&path) {
             Ok((schedule, due)) => {
-                let next = due.after(now).map_or_else(|| "never".to_owned(), |at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
+                let next = due.after(now).map_or_else(|| "never".to_owned(), second);
                 lines.good(of, format!("{} is due next at {next}", schedule.name));
             }
             Err(error) => {

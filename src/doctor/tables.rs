@@ -8,7 +8,7 @@ use gpuledger_scrapers::sha256;
 use polars::prelude::{ParquetReader, SerReader as _};
 
 use super::{Lines, causes, files_below, restore, word};
-use crate::night::SnapshotId;
+use crate::night::{SnapshotId, second};
 use crate::offer::{COVERAGE, OFFERS, RATES, SCHEMA_VERSION, Table};
 use crate::snapshot::log::{Log, LoggedFile};
 use crate::snapshot::schema;
@@ -154,7 +154,7 @@ fn together(output: &Path, published: &BTreeSet<SnapshotId>, covered: Option<&BT
         lines.problem(of, says, restore(output, &output.join(COVERAGE.name)).replacen("cp -p", "cp -rp", 1));
     }
     for id in covered.difference(published) {
-        let at = id.instant().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+        let at = second(id.instant());
         let says = format!("{id} has coverage and no offers: a run died before it published them");
         lines.warning(of, says, format!("gpuledger collect --at {at} --output {}", word(output)));
     }

@@ -8,12 +8,13 @@ use gpuledger_scrapers::manifest::TermsOfUse;
 use super::args::ScheduleCheck;
 use super::decide::ON_TIME_MINUTES;
 use super::due::Due;
-use super::night::{GRACE_MINUTES, second};
+use super::night::GRACE_MINUTES;
 use super::words::words;
 use super::{Missed, Schedule, Usable, files, read};
 use crate::deliver::why_not;
 use crate::exit::Exit;
 use crate::failed::Failed;
+use crate::night::second;
 use crate::report::Said;
 use crate::run;
 

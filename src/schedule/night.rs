@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 
 use super::after::{Ended, after};
 use super::args::ScheduleNight;
@@ -19,7 +19,7 @@ use crate::archive::{ArchiveError, clear_drafts};
 use crate::cli::{Collect, Dataset};
 use crate::exit::Exit;
 use crate::failed::Failed;
-use crate::night::SnapshotId;
+use crate::night::{SnapshotId, second};
 use crate::record::Scheduled;
 use crate::report::{self, Said};
 use crate::run::open_for_writing;
@@ -207,12 +207,6 @@ fn nothing_due(schedule: &Schedule, rules: &Rules, decision: Decision) -> Said {
     let said = format!("{}: {why}; the next night is due at {next}\n", schedule.name);
     // A timer asks hundreds of times a day, and nobody wants to read that; `schedule status` lists what was missed.
     Said { data: String::new().into(), talk: log::is_watched().then_some(said), exit: Exit::NothingDue }
-}
-
-/// An instant as these verbs say it. `2026-11-30T02:00:00Z`
-#[must_use]
-pub fn second(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// Ends the words about a night whose process is gone, by whoever saw it go.

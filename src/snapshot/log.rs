@@ -112,17 +112,15 @@ impl Log {
     /// When there is a log and it cannot be read.
     pub async fn open(output: &Path, table: &'static Table) -> Result<Option<Self>, SnapshotError> {
         let folder = output.join(table.name);
-        if !folder.join("_delta_log").is_dir() {
+        // A log folder without an entry is what a crash while creating leaves, and what another run has that is creating it
+        // now. Looked at before it is loaded: an entry that comes in between would make an empty log look like one that lost
+        // its beginning, over which no new one must be begun.
+        if !folder.join("_delta_log").is_dir() || !has_entries(&folder) {
             return Ok(None);
         }
         let mut delta = unloaded(output, table)?;
-        match delta.load().await {
-            Ok(()) => Ok(Some(Self { table, folder, delta })),
-            // A log folder without an entry is what a crash while creating leaves. With entries it is a log that lost its
-            // beginning, and a new one must not be begun over it.
-            Err(DeltaTableError::NotATable(_)) if !has_entries(&folder) => Ok(None),
-            Err(error) => Err(failed(table, error)),
-        }
+        delta.load().await.map_err(|error| failed(table, error))?;
+        Ok(Some(Self { table, folder, delta }))
     }
 
     /// Opens a table and creates it if need be.
@@ -144,6 +142,8 @@ impl Log {
         let mut create = unloaded(output, table)?
             .create()
             .with_save_mode(SaveMode::Ignore)
+            // Of two that create it at once the library would commit the second one's table over the first one's.
+            .with_commit_properties(CommitProperties::default().with_max_retries(0))
             .with_raise_if_key_not_exists(false)
             .with_configuration(properties.map(|(key, value)| (key, Some(value))))
             .with_table_name(table.name)
