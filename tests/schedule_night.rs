@@ -149,6 +149,30 @@ fn a_night_that_is_killed_is_run_again_and_published_once_and_not_for_ever() {
     ground.check(1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_night_whose_process_dies_is_told_once_and_only_when_it_is_not_started_again() {
+    let hook = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(ResponseTemplate::new(200)).mount(&hook).await;
+    let (ground, slow) = (due_ago(30, "run_once"), world(Duration::from_secs(20)));
+    ground.also(&format!("[[alerts.webhooks]]\nurl = \"{}\"\nform = \"json\"\n", hook.uri()));
+    for starts in 1..=3 {
+        let mut night = ground.command(&slow, &["night", "--if-due"]).spawn().expect("the program starts");
+        let is_started = || ground.ledger().nights.last().is_some_and(|night| night.starts == starts);
+        ground.wait_until("the night has started", Duration::from_secs(20), is_started);
+        night.kill().expect("it can be killed");
+        night.wait().expect("it can be waited for");
+        assert_eq!(hook.received_requests().await.expect("they are kept").len(), 0, "{}", ground.log());
+    }
+    for _ in 0..2 {
+        assert_eq!(ground.night(&slow), Some(12), "{}", ground.log());
+        let told = hook.received_requests().await.expect("they are kept");
+        let [message] = &told[..] else { panic!("{} messages: {}", told.len(), ground.log()) };
+        let message: serde_json::Value = message.body_json().expect("it is JSON");
+        assert_eq!(message["kind"], "failed_night", "{message}");
+        assert!(message["text"].as_str().is_some_and(|text| text.contains("its process died")), "{message}");
+    }
+}
+
 #[test]
 fn a_night_that_died_after_it_was_published_is_not_run_again() {
     let (ground, world) = (due_ago(30, "run_once"), world(Duration::ZERO));
@@ -279,6 +303,7 @@ fn a_night_whose_process_crashes_does_not_end_the_service() {
     let (service, night) = within_a_night(&ground, &world(Duration::from_secs(20)));
     signal("ABRT", night);
     ground.wait_until("the service has noticed", Duration::from_secs(10), || ground.log().contains("its process failed (signal"));
+    assert!(ground.log().contains("it is started again"), "{}", ground.log());
     assert!(service.night_process().is_none());
     assert_eq!(service.stop(), Some(0), "{}", ground.log());
     assert!(ground.ledger().nights.iter().all(|night| !night.is_over() && night.starts == 1));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Schedule;
+use super::ledger::{Ledger, record_path};
 use crate::alerts::{NightEnd, after_night};
 use crate::cli::{Dataset, Prune};
 use crate::exit::Exit;
@@ -41,6 +42,18 @@ impl Ended<'_> {
 pub async fn after(ended: &Ended<'_>) -> Option<String> {
     tell(ended).await;
     retained(ended).await
+}
+
+/// Sees to a night that nothing more will come of: its process died, or was ended, and it is not started again. Nothing where
+/// the last night is no such one. Twice does no harm: it is told once.
+pub async fn after_death(schedule: &Schedule, output: &Path, ledger: &Ledger) -> Option<String> {
+    let night = ledger.nights.last().filter(|night| night.exit.is_none())?;
+    let snapshot = night.snapshot_id.parse().ok()?;
+    let scheduled = night.due_at.map(|due_at| Scheduled { name: schedule.name.clone(), due_at, is_late: night.is_late });
+    let record = record_path(output, snapshot);
+    let (scheduled, record) = (scheduled.as_ref(), record.as_deref());
+    let reason = Some("its process died, or was ended because it took too long");
+    after(&Ended { schedule, output, scheduled, exit: Exit::Bug, snapshot, record, reason }).await
 }
 
 /// How each message went is a line of the log, and stands beside the night's record.

@@ -107,6 +107,13 @@ impl Rules {
         }
         Decision::Run { due_at, is_late }
     }
+
+    /// Whether the last night's process died, or still runs, and the same night is what is due.
+    #[must_use]
+    pub fn is_to_be_run_again(&self, ledger: &Ledger, now: DateTime<Utc>) -> bool {
+        let Some(last) = ledger.nights.last().filter(|night| !night.is_over()) else { return false };
+        matches!(self.decide(ledger, now), Decision::Run { due_at, .. } if last.due_at == Some(due_at))
+    }
 }
 
 #[cfg(test)]

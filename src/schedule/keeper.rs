@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 
-use super::after::{Ended, after};
+use super::after::after_death;
 use super::args::ScheduleRun;
 use super::decide::Rules;
 use super::health::Health;
-use super::ledger::{Ledger, record_path};
+use super::ledger::Ledger;
 use super::night::{GRACE_MINUTES, PUBLISHING, is_publishing, write_off};
 use super::service::{Waited, World, serve};
 use super::{Usable, read_all};
@@ -28,7 +28,7 @@ use crate::failed::Failed;
 use crate::lock;
 use crate::log::{self, Level, LogForm};
 use crate::night::second;
-use crate::record::{RUNS, Scheduled};
+use crate::record::RUNS;
 use crate::report::Said;
 use crate::run::open_for_writing;
 
@@ -220,20 +220,18 @@ impl Machine {
         }
     }
 
-    /// What follows a night whose process could not see to it itself.
-    fn follow_up(&self, usable: &Usable) {
-        let (schedule, output) = (&usable.schedule, self.output.as_path());
-        let ledger = Ledger::read(output, &schedule.name, Utc::now());
-        let Some(night) = ledger.nights.last().filter(|night| night.exit.is_none()) else { return };
-        let Ok(snapshot) = night.snapshot_id.parse() else { return };
-        let scheduled = night.due_at.map(|due_at| Scheduled { name: schedule.name.clone(), due_at, is_late: night.is_late });
-        let record = record_path(output, snapshot);
-        let (scheduled, record) = (scheduled.as_ref(), record.as_deref());
-        let reason = Some("its process died, or was ended because it took too long");
-        let ended = Ended { schedule, output, scheduled, exit: Exit::Bug, snapshot, record, reason };
-        if let Some(said) = self.runtime.block_on(after(&ended)) {
+    /// What follows a night whose process could not see to it itself: it is started again soon, or it is told that nothing
+    /// came of it.
+    fn follow_up(&self, usable: &Usable) -> &'static str {
+        let (schedule, now) = (&usable.schedule, Utc::now());
+        let ledger = Ledger::read(&self.output, &schedule.name, now);
+        if Rules::of(schedule, usable.due.clone()).is_to_be_run_again(&ledger, now) {
+            return "; it is started again";
+        }
+        if let Some(said) = self.runtime.block_on(after_death(schedule, &self.output, &ledger)) {
             say(said.trim_end());
         }
+        ""
     }
 
     /// What becomes of a night that has ended in one way or another.
@@ -248,8 +246,7 @@ impl Machine {
                 Some(13) => "another run writes to the dataset; tried again soon".to_owned(),
                 Some(1 | 2) => "it failed".to_owned(),
                 _ => {
-                    self.follow_up(usable);
-                    format!("its process failed ({status})")
+                    format!("its process failed ({status}){}", self.follow_up(usable))
                 }
             }),
             Watched::TooLong { minutes } => {

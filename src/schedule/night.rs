@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::after::{Ended, after};
+use super::after::{Ended, after, after_death};
 use super::args::ScheduleNight;
 use super::decide::{Decision, Rules};
 use super::ledger::{self, Ledger};
@@ -74,6 +74,10 @@ pub async fn night(args: &ScheduleNight) -> Result<Said, Failed> {
     }
     // Since when the schedule counts is written down even if nothing is due.
     ledger.keep(&output).map_err(SnapshotError::Disk)?;
+    // Whoever holds the schedule's lock knows that no process runs a night of it, so one without an end has died.
+    if ledger.nights.last().is_some_and(|night| !night.is_over()) && !rules.is_to_be_run_again(&ledger, Utc::now()) {
+        after_death(schedule, &output, &ledger).await;
+    }
     let due = loop {
         match rules.decide(&ledger, Utc::now()) {
             Decision::Run { due_at, is_late } => break Some((due_at, is_late)),
