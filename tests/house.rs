@@ -15,13 +15,13 @@ use gpuledger::normalise::region::Regions;
 use gpuledger::offer::TABLES;
 use gpuledger_scrapers::ALL;
 
-/// The README with a generated part between its marks.
-fn hold_in_readme(mark: &str, part: &str) {
-    let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");
+/// A README with a generated part between its marks.
+fn hold_in(readme: &str, mark: &str, part: &str) {
+    let text = fs::read_to_string(root().join(readme)).expect("there is a README");
     let (begin, end) = (format!("<!-- {mark}:begin -->"), format!("<!-- {mark}:end -->"));
-    let (before, rest) = readme.split_once(&begin).expect("the README has the mark");
+    let (before, rest) = text.split_once(&begin).expect("the README has the mark");
     let (_, after) = rest.split_once(&end).expect("the README has the closing mark");
-    hold("README.md", &format!("{before}{begin}\n{part}{end}{after}"));
+    hold(readme, &format!("{before}{begin}\n{part}{end}{after}"));
 }
 
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -60,27 +60,55 @@ fn every_column_has_a_unit_a_meaning_and_an_example() {
     }
 }
 
+const README: &str = "README.md";
+const README_ZH: &str = "README.zh-CN.md";
+
 /// Providers whose H100 has prices in the recordings that somebody has published.
 const PROVIDERS_OF_THE_SAMPLE: &str = "azure,hyperstack,jarvislabs,lambda,scaleway,seeweb,together,verda,vultr";
 
-#[test]
-fn the_readme_lists_the_providers_of_the_manifests_and_ten_rows_of_the_recorded_night() {
-    let mut table = String::from(
-        "| provider | name | what is read | key | terms | pricing models | currency | recording |\n|---|---|---|---|---|---|---|---|\n",
-    );
+/// The words of the table of providers in a language.
+struct Words {
+    head: &'static str,
+    by_row: &'static str,
+    no_key: &'static str,
+    optional_key: &'static str,
+    read: &'static str,
+    made_up: &'static str,
+}
+
+const ENGLISH: Words = Words {
+    head: "| provider | name | what is read | key | terms | pricing models | currency | recording |",
+    by_row: "as each row says",
+    no_key: "not needed",
+    optional_key: ", if there is one",
+    read: ", read ",
+    made_up: ", some prices made up",
+};
+
+const CHINESE: Words = Words {
+    head: "| 厂商 | 名称 | 读什么 | 密钥 | 条款 | 购买方式 | 货币 | 录制 |",
+    by_row: "以每行为准",
+    no_key: "不需要",
+    optional_key: "（有则用）",
+    read: "，读于 ",
+    made_up: "，有些价格是编的",
+};
+
+fn providers(words: &Words) -> String {
+    let mut table = format!("{}\n|---|---|---|---|---|---|---|---|\n", words.head);
     for scraper in ALL {
         let manifest = scraper.manifest();
         let currency = match manifest.published.as_ref().map_or("–", |published| published.currency_code.as_str()) {
-            "row" => "as each row says",
+            "row" => words.by_row,
             code => code,
         };
         let key = match (&manifest.fetch.key_env, manifest.fetch.key_optional) {
-            (None, _) => "not needed".to_owned(),
-            (Some(name), true) => format!("`{name}`, if there is one"),
+            (None, _) => words.no_key.to_owned(),
+            (Some(name), true) => format!("`{name}`{}", words.optional_key),
             (Some(name), false) => format!("`{name}`"),
         };
         let terms = match manifest.terms_checked_on {
-            Some(date) => format!("{}, read {date}", manifest.terms.word()),
+            Some(date) => format!("{}{}{date}", manifest.terms.word(), words.read),
             None => manifest.terms.word().to_owned(),
         };
         let models = manifest.published.as_ref().map_or(&[][..], |published| &published.pricing_models);
@@ -88,32 +116,62 @@ fn the_readme_lists_the_providers_of_the_manifests_and_ten_rows_of_the_recorded_
         let recording = gpuledger_scrapers::recordings::newest(&manifest.provider).expect("every provider has a recording");
         let mut origin = format!("{:?}", recording.receipt.origin).to_lowercase();
         if recording.receipt.has_made_up_prices {
-            origin += ", some prices made up";
+            origin += words.made_up;
         }
         let name = format!("`{}` | [{}]({})", manifest.provider, manifest.name, manifest.homepage);
         let (source, case) = (&manifest.source, recording.case);
         table += &format!("| {name} | {source} | {key} | {terms} | {models} | {currency} | {origin}, {case} |\n");
     }
-    hold_in_readme("providers", &table);
+    table
+}
+
+#[test]
+fn both_readmes_list_the_providers_of_the_manifests_and_show_the_recorded_night() {
+    hold_in(README, "providers", &providers(&ENGLISH));
+    hold_in(README_ZH, "providers", &providers(&CHINESE));
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     let run = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
         let output = command.args(args).arg("--output").arg(folder.path()).output().expect("the program runs");
-        String::from_utf8(output.stdout).expect("it prints text")
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("it prints text"))
     };
     run(&["collect", "--recorded"]);
-    let models = "on_demand,spot,reserved";
-    let asked = ["offers", "--provider", PROVIDERS_OF_THE_SAMPLE, "--gpu", "h100", "--os", "linux", "--pricing-model", models];
-    let rows = run(&[&asked[..], &["--limit", "10"]].concat());
-    hold_in_readme("sample", &format!("```text\n{rows}```\n"));
+    // What the READMEs say that it is the output of is what is run.
+    for readme in [README, README_ZH] {
+        let text = fs::read_to_string(root().join(readme)).expect("there is a README");
+        for mark in ["sample", "cheapest"] {
+            let (before, _) = text.split_once(&format!("<!-- {mark}:begin -->")).expect("the README has the mark");
+            let (_, command) = before.rsplit_once("`gpuledger ").expect("the command stands before it");
+            let (command, _) = command.split_once('`').expect("the command ends");
+            assert!(command.contains(&format!("--provider {PROVIDERS_OF_THE_SAMPLE}")), "{readme}: {command}");
+            let [rows, talk] = run(&command.split(' ').collect::<Vec<_>>());
+            let said = if mark == "sample" { rows } else { format!("{rows}\n{talk}") };
+            hold_in(readme, mark, &format!("```text\n{said}```\n"));
+        }
+    }
+}
 
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
-    command.args(["cheapest", "--gpu", "h100", "--pricing-model", "on-demand,spot", "--now", "2026-10-31T06:00:00Z"]);
-    command.args(["--provider", PROVIDERS_OF_THE_SAMPLE]);
-    let output = command.arg("--output").arg(folder.path()).output().expect("the program runs");
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("it prints text"));
-    hold_in_readme("cheapest", &format!("```text\n{}\n{}```\n", said[0], said[1]));
+#[test]
+fn both_readmes_have_the_same_commands_chapters_verbs_and_exit_codes() {
+    let [english, chinese] = [README, README_ZH].map(|name| fs::read_to_string(root().join(name)).expect("there is a README"));
+    let commands = |text: &str| {
+        let blocks = text.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap_or_default().to_owned());
+        blocks.collect::<Vec<_>>()
+    };
+    assert_eq!(commands(&english), commands(&chinese));
+    let chapters = |text: &str| text.lines().filter(|line| line.starts_with("## ")).count();
+    assert_eq!(chapters(&english), chapters(&chinese));
+    let verbs = |text: &str| {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("gpuledger "));
+        lines.map(|line| line.split([' ', '…']).next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(verbs(&english), verbs(&chinese));
+    let codes = |text: &str| {
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
+        rows.filter(|cell| cell.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&english), codes(&chinese));
 }
 
 #[test]
