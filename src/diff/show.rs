@@ -55,6 +55,8 @@ pub enum DiffFormat {
     Json,
     /// One JSON object a line.
     Ndjson,
+    /// A Parquet file, with the types of the dataset.
+    Parquet,
     /// Markdown tables, one a list.
     Markdown,
 }
@@ -97,6 +99,7 @@ pub async fn difference(args: &DiffArgs) -> Result<Said, Failed> {
         DiffFormat::Csv => print::rows(&diff.rows, &[], Format::Csv)?,
         DiffFormat::Json => print::rows(&diff.rows, &[], Format::Json)?,
         DiffFormat::Ndjson => print::rows(&diff.rows, &[], Format::Ndjson)?,
+        DiffFormat::Parquet => print::rows(&diff.rows, &[], Format::Parquet)?,
     };
     let talk = args.min_change.filter(|_| small > 0).map(|least| format!("left out, changes of less than {least} %: {small}\n"));
     let exit = if args.exit_code && is_different(&diff)? { Exit::Differs } else { Exit::Good };
