@@ -31,7 +31,7 @@ NIGHTS_OF_A_HISTORY = 12
 CELL_SECONDS_MAX = 240
 QUIET = {"DAFT_ANALYTICS_ENABLED": "0", "DO_NOT_TRACK": "1", "DAFT_PROGRESS_BAR": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 QUIET |= {"MPLBACKEND": "module://matplotlib_inline.backend_inline", "JUPYTER_PLATFORM_DIRS": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-GPU = "h100"
+GPU, OTHER_GPU = "H100", "A100"
 
 passed = 0
 failed = 0
@@ -135,9 +135,12 @@ with open(_PLACE, "w") as _file:
 '''
 
 
-def run_notebook(path, root, scratch, name):
+def run_notebook(path, root, scratch, name, gpu=GPU):
     """Executes a notebook over a dataset. Gives what it worked out, or nothing where it failed."""
     notebook = nbformat.read(path, as_version=4)
+    settings = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    check(f"{name}: its settings name the GPU", f'GPU = "{GPU}"' in settings.source, settings.source)
+    settings.source = settings.source.replace(f'GPU = "{GPU}"', f'GPU = "{gpu}"')
     told = scratch / "told.json"
     told.unlink(missing_ok=True)
     notebook.cells.append(nbformat.v4.new_code_cell(f"_PLACE = {str(told)!r}\n{TELL}"))
@@ -165,7 +168,7 @@ def run_notebook(path, root, scratch, name):
     warnings = [output["text"] for output in outputs if output.get("name") == "stderr"]
     printed = "".join(output["text"] for output in outputs if output.get("name") == "stdout")
     print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)
-    if not told.exists():
+    if errors or not told.exists():
         return None
     return json.loads(told.read_text()) | {"warnings": "".join(warnings), "printed": printed}
 
@@ -190,20 +193,18 @@ def number(text):
     return None if text in (None, "") else float(text)
 
 
-def compare_cheapest(name, told, root):
-    ladders = rows("cheapest", "--gpu", GPU, "--limit", "0", "--output", root)
+def compare_cheapest(name, told, root, gpu=GPU):
+    def of(rows, price):
+        return [(row["provider"], row["offer_id"], number(row[price]), number(row["published_amount"])) for row in rows]
+
+    ladders = rows("cheapest", "--gpu", gpu, "--limit", "0", "--output", root)
     wanted = [row for row in ladders if row["ladder"] == "on demand"]
     check(f"{name}: somebody is cheapest", len(wanted) > 0)
-    told_of = [(row["provider"], row["offer_id"], number(row["lowest_usd_per_gpu_hour"]), number(row["published_amount"])) for row in told]
-    same(
-        f"{name}: cheapest",
-        told_of,
-        [(row["provider"], row["offer_id"], number(row["lowest_usd_per_gpu_hour"]), number(row["published_amount"])) for row in wanted],
-    )
+    same(f"{name}: cheapest", of(told, "price_usd_per_gpu_hour"), of(wanted, "lowest_usd_per_gpu_hour"))
 
 
-def program_trend(root):
-    text = program("trend", "--gpu", GPU, "--include-imports", "--format", "csv", "--output", root)
+def program_trend(root, gpu):
+    text = program("trend", "--gpu", gpu, "--include-imports", "--format", "csv", "--output", root)
     figures = ("min_usd_per_gpu_hour", "median_usd_per_gpu_hour")
     lines = csv.DictReader(io.StringIO(text))
     return sorted(
@@ -211,9 +212,9 @@ def program_trend(root):
     )
 
 
-def compare_trend(name, told, root):
+def compare_trend(name, told, root, gpu=GPU):
     figures = ("min_usd_per_gpu_hour", "median_usd_per_gpu_hour")
-    wanted = program_trend(root)
+    wanted = program_trend(root, gpu)
     seen = sorted(
         (row["source"], str(row["snapshot_date"])[:10], row["offers"], row["providers"], *(row[figure] for figure in figures)) for row in told
     )
@@ -269,12 +270,13 @@ def of_one_machine(path, root, scratch, newest):
 
 
 def of_typed_pages(path, root, scratch):
-    """Somebody's first dataset: one night, of typed recordings, which the notebook must say."""
-    told = run_notebook(path, root, scratch, f"{path.stem}, one typed night")
+    """Somebody's first dataset: one night, of typed recordings, which the notebook must say. And another GPU than the one it names."""
+    told = run_notebook(path, root, scratch, f"{path.stem}, one typed night", OTHER_GPU)
     if told is not None:
         check(f"{path.stem}: typed figures are called that", "typed by hand" in told["printed"], told["printed"])
         same(f"{path.stem}: nothing changed in one night", told["changes"], [])
-        compare_cheapest(f"{path.stem}, one typed night", told["cheapest"], root)
+        compare_cheapest(f"{path.stem}, one typed night", told["cheapest"], root, OTHER_GPU)
+        compare_trend(f"{path.stem}, one typed night", told["trend"], root, OTHER_GPU)
 
 
 def beyond_one_machine(path, root, scratch):
