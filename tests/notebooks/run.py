@@ -287,10 +287,12 @@ def beyond_one_machine(path, root, scratch):
         return
     told = run_notebook(path, root, scratch, path.stem)
     if told is not None:
-        compare_trend(path.stem, told["trend"], root)
-        workers = told["read_by"]
-        check(f"{path.stem}: both workers read offers", len(workers) == 2 and all(row["offers"] > 0 for row in workers), workers)
-        print(f"{path.stem}: rows read by each worker: {[row['offers'] for row in workers]}")
+        wanted = compare_trend(path.stem, told["trend"], root)
+        compare_lines(path.stem, told["lines"], wanted)
+        read = [row["offers"] for row in told["read_by"]]
+        check(f"{path.stem}: both workers read offers", len(read) == 2 and min(read) > 0, told["read_by"])
+        same(f"{path.stem}: between them the workers read every offer of the trend", sum(read), sum(row[2] for row in wanted))
+        print(f"{path.stem}: offers read by each worker: {read}")
 
 
 def main(wanted):
