@@ -4,12 +4,12 @@ Run with the readers of `requirements.txt` installed. `GPULEDGER_BIN` names the 
 """
 
 import datetime as dt
+import importlib.util
 import json
 import logging
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from spark import spark
 
 HOUSE = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("GPULEDGER_BIN", HOUSE / "target/debug/gpuledger")).resolve()
@@ -385,49 +386,24 @@ def collect(root, at=None):
     program("collect", "--recorded", "--output", root, *(("--at", at) if at else ()))
 
 
-def java_release():
-    """Release of the Java on this machine; 0 without one."""
-    if shutil.which("java") is None:
-        return 0
-    said = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr
-    found = re.search(r'version "(\d+)', said)
-    return int(found[1]) if found else 0
-
-
-def spark(root, count, amounts):
-    """Plain Spark on the files, without the Delta package."""
-    if java_release() == 0:
-        print("spark: skipped: no java")
+def clickhouse(directory, nights, amounts):
+    """ClickHouse by the page's own SQL, by the files and by the log; in a process of its own, beside which others may be loaded."""
+    if importlib.util.find_spec("chdb") is None:
+        print("clickhouse: skipped: chdb is not installed")
         return
-    if java_release() < 17:
-        print("spark: skipped: java is older than 17")
-        return
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        print("spark: skipped: pyspark is not installed")
-        return
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    try:
-        offers = session.read.parquet(str(root / "offers/20*/*.parquet"))
-        types = {field.name: field.dataType.simpleString() for field in offers.schema.fields}
-        same("spark: count", offers.count(), count)
-        wanted = {"published_amount": "decimal(38,12)", "snapshot_date": "date", "observed_at": "timestamp"}
-        wanted |= {"provider": "string", "is_fractional": "boolean", "price_usd_per_gpu_hour": "double"}
-        for name, word in wanted.items():
-            same(f"spark: {name}", types[name], word)
-        same("spark: amounts", sorted(row[0] for row in offers.select("published_amount").collect()), amounts)
-    finally:
-        session.stop()
+    arguments = [str(Path(__file__).with_name("clickhouse.py")), str(HOUSE / "output/README.md")]
+    done = subprocess.run([sys.executable, *arguments], cwd=directory, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+    check("clickhouse runs", done.returncode == 0, done.stderr)
+    told = json.loads(done.stdout or "{}")
+    same("clickhouse: the page's SQL", told["page"], five_cheapest(directory / "output"))
+    for way, instant in (("files", "DateTime64(6, 'UTC')"), ("log", "DateTime64(6)")):
+        types = told[way]["types"]
+        wanted = {"published_amount": "Decimal(38, 12)", "snapshot_date": "Date32", "observed_at": instant, "is_fractional": "Bool"}
+        wanted |= {"provider": "String", "price_usd_per_gpu_hour": "Float64"}
+        same(f"clickhouse by {way}: types", {name: types[name] for name in wanted}, {name: f"Nullable({word})" for name, word in wanted.items()})
+        same(f"clickhouse by {way}: amounts", sorted(Decimal(text) for text in told[way]["amounts"]), amounts)
+        same(f"clickhouse by {way}: days", told[way]["days"], [night[:10] for night in nights])
+    same("clickhouse: versions", told["versions"], {str(version): nights[:version] for version in range(1, len(nights) + 1)})
 
 
 def main():
@@ -464,6 +440,8 @@ def main():
             attempt("day filters", lambda later=later: day_filters(root, day + dt.timedelta(days=later)))
         attempt("versions", lambda: versions(root, nights))
         documented_blocks(directory)
+        amounts = sorted(pq.read_table(str(root / "offers"))["published_amount"].to_pylist())
+        attempt("clickhouse", lambda: clickhouse(directory, nights, amounts))
 
         print("readers: checkpoints", flush=True)
         for table in ("offers", "coverage", "rates"):
@@ -487,7 +465,7 @@ def main():
 
         print("readers: Spark", flush=True)
         amounts = sorted(pq.read_table(str(root / "offers"))["published_amount"].to_pylist())
-        attempt("spark", lambda: spark(root, 4 * count, amounts))
+        attempt("spark", lambda: spark(root, 4 * count, amounts, same))
 
     print(f"readers: {passed} passed, {failed} failed")
     return 1 if failed else 0
