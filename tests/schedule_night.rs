@@ -89,6 +89,15 @@ async fn a_night_that_is_refused_is_told_once_to_whom_the_schedule_names() {
         let text = message["text"].as_str().expect("it has a text");
         assert!(text.contains("exit code 11") && text.contains("lambda: failed: ") && text.contains("403"), "{text}");
     }
+    // As if its process had died between its record and its words.
+    std::fs::remove_dir_all(ground.root().join("alerts")).expect("it can be taken away");
+    let mut ledger = ground.ledger();
+    (ledger.nights[0].ended_at, ledger.nights[0].exit) = (None, None);
+    ledger.keep(&ground.root()).expect("it can be written");
+    for _ in 0..2 {
+        assert_eq!(ground.night(&closed), Some(12), "{}", ground.log());
+        assert_eq!(hook.received_requests().await.expect("they are kept").len(), 2, "{}", ground.log());
+    }
 }
 
 #[test]

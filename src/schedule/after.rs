@@ -47,13 +47,14 @@ pub async fn after(ended: &Ended<'_>) -> Option<String> {
 /// Sees to a night that nothing more will come of: its process died, or was ended, and it is not started again. Nothing where
 /// the last night is no such one. Twice does no harm: it is told once.
 pub async fn after_death(schedule: &Schedule, output: &Path, ledger: &Ledger) -> Option<String> {
-    let night = ledger.nights.last().filter(|night| night.exit.is_none())?;
+    let night = ledger.last_untold()?;
     let snapshot = night.snapshot_id.parse().ok()?;
     let scheduled = night.due_at.map(|due_at| Scheduled { name: schedule.name.clone(), due_at, is_late: night.is_late });
     let record = record_path(output, snapshot);
     let (scheduled, record) = (scheduled.as_ref(), record.as_deref());
     let reason = Some("its process died, or was ended because it took too long");
-    after(&Ended { schedule, output, scheduled, exit: Exit::Bug, snapshot, record, reason }).await
+    let exit = if night.exit.is_some() { Exit::Refused } else { Exit::Bug };
+    after(&Ended { schedule, output, scheduled, exit, snapshot, record, reason }).await
 }
 
 /// How each message went is a line of the log, and stands beside the night's record.

@@ -21,6 +21,9 @@ const VERSION: u32 = 1;
 /// So many nights are kept; of older ones it is only known that they are past.
 const NIGHTS_MAX: usize = 1_000;
 
+/// What is noted behind the outcome of a night whose process could not note it itself.
+const DIED_AFTER: &str = "; its process died after that";
+
 /// What is known of a schedule's nights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
@@ -148,6 +151,14 @@ impl Ledger {
         }
     }
 
+    /// The last one, if nothing came of it and its process could tell nobody: it died, or was ended by force.
+    #[must_use]
+    pub fn last_untold(&self) -> Option<&LedgerNight> {
+        let night = self.nights.last()?;
+        let has_died_after = |outcome: &str| night.note.as_ref().is_some_and(|note| *note == format!("{outcome}{DIED_AFTER}"));
+        (has_died_after("refused") || night.exit.is_none() && !has_died_after("published")).then_some(night)
+    }
+
     /// Writes down that the last one was ended without an exit code.
     pub fn end_by_force(&mut self, now: DateTime<Utc>, note: &str) {
         if let Some(night) = self.nights.last_mut().filter(|night| !night.is_over()) {
@@ -173,7 +184,7 @@ impl Ledger {
                 night.ended_at = Some(record.map_or(night.started_at, |record| record.ended_at));
                 night.exit = (!is_published).then_some(Exit::Refused as u8);
                 let outcome = if is_published { "published" } else { "refused" };
-                night.note = Some(format!("{outcome}; its process died after that"));
+                night.note = Some(format!("{outcome}{DIED_AFTER}"));
             }
         }
     }

@@ -75,7 +75,7 @@ pub async fn night(args: &ScheduleNight) -> Result<Said, Failed> {
     // Since when the schedule counts is written down even if nothing is due.
     ledger.keep(&output).map_err(SnapshotError::Disk)?;
     // Whoever holds the schedule's lock knows that no process runs a night of it, so one without an end has died.
-    if ledger.nights.last().is_some_and(|night| !night.is_over()) && !rules.is_to_be_run_again(&ledger, Utc::now()) {
+    if ledger.last_untold().is_some() && !rules.is_to_be_run_again(&ledger, Utc::now()) {
         after_death(schedule, &output, &ledger).await;
     }
     let due = loop {
