@@ -111,7 +111,7 @@ pub(super) fn charts(indices: &[(String, Index)], text: &Text) -> Result<Vec<Cha
         let newest = figures.iter().max_by_key(|line| line.day).expect("a GPU with lines has figures");
         let look = |source: &str| sources.iter().position(|known| *known == source).unwrap_or(0).min(LOOKS - 1);
         let svg = if first < last { Some(drawn(lines, (first, last), look)?) } else { None };
-        let caption = text.figure(gpu, &newest.newest, &newest.day.to_string());
+        let caption = text.figure(&newest.newest, &newest.day.to_string());
         charts.push(Chart { gpu: shown(gpu), caption, svg, figures });
     }
     Ok(charts)
@@ -166,7 +166,7 @@ fn plotted(
             .light_line_style(TRANSPARENT)
             .label_style(("sans-serif", LETTERS).into_font().color(&INK))
             .x_labels(3)
-            .y_labels(4)
+            .y_labels(6)
             .x_label_formatter(&|days| (first + Duration::days(*days)).to_string())
             .y_label_formatter(&|usd| format!("{usd:.2}"))
             .draw()?;

@@ -24,7 +24,7 @@ pub(super) const TEXT: Text = Text {
     made_up: "Some prices among them are made up to show the shape:",
     from_files: "From files that somebody kept:",
     from_history: "From the provider’s own history:",
-    not_of_today: "The column “seen” says of when each price is.",
+    not_of_today: "The column “Seen before the night” says how old each price is.",
     provider: "Provider",
     status: "Status",
     scopes: "Scopes",

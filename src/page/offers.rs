@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::night::Provider;
 use super::text::Text;
-use super::values::{DIGITS, dollars, floats, integers, json_in_script, link, shown, texts};
+use super::values::{dollars, floats, integers, json_in_script, link, shown, texts};
 use crate::answer;
 use crate::night::{SnapshotId, second};
 
@@ -222,7 +222,6 @@ struct Data<'a> {
 /// # Errors
 /// Only on a fault of the program.
 pub(super) fn data(offers: &[Offer], night: SnapshotId, text: &Text) -> serde_json::Result<String> {
-    let scale = 10_f64.powi(i32::try_from(DIGITS).expect("four is small"));
     let model = Column::of(offers, |offer| &offer.model);
     let data = Data {
         text,
@@ -237,7 +236,8 @@ pub(super) fn data(offers: &[Offer], night: SnapshotId, text: &Text) -> serde_js
         model,
         way: Column::of(offers, |offer| &offer.way),
         os: Column::of(offers, |offer| &offer.os),
-        usd: offers.iter().map(|offer| offer.usd.map(|usd| (usd * scale).round() / scale)).collect(),
+        // Rounded once, as it is shown: the script shows the same digits again.
+        usd: offers.iter().map(|offer| offer.usd.and_then(|usd| dollars(usd).parse().ok())).collect(),
         amount: Column::of(offers, |offer| &offer.amount),
         unit: Column::of(offers, |offer| &offer.unit),
         seen: Column::of(offers, |offer| &offer.seen),

@@ -188,7 +188,7 @@ pub(super) fn cheapest(cheapest: &Cheapest, t: &Text) -> Markup {
                     th scope="col" .n { (t.providers) }
                     @for words in [t.on_demand, t.spot, t.promised] {
                         th scope="col" .n { (words) small { (t.usd_per_gpu_hour) } }
-                        th scope="col" { (t.provider) }
+                        th .who scope="col" { (t.provider) }
                     }
                 } }
                 tbody {

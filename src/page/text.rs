@@ -304,10 +304,12 @@ impl Text {
         match self.lang {
             Lang::En => {
                 format!(
-                    "On the night of {at}, {sellers} providers sold {gpus} GPUs in {offers} offers; sources: {statuses}; {changes}."
+                    "On the night of {at}, {sellers} providers had {offers} offers of {gpus} kinds of GPU; sources: {statuses}; {changes}."
                 )
             }
-            Lang::Zh => format!("{at} 当晚：{sellers} 家厂商以 {offers} 个报价出售 {gpus} 种 GPU；来源：{statuses}；{changes}。"),
+            Lang::Zh => {
+                format!("{at} 当晚：{sellers} 家厂商提供 {gpus} 种 GPU 的 {offers} 个报价；来源：{statuses}；{changes}。")
+            }
         }
     }
 
@@ -341,8 +343,8 @@ impl Text {
         )
     }
 
-    pub(super) fn figure(&self, gpu: &str, newest: &str, day: &str) -> String {
-        self.pick(format!("{gpu}: {newest} USD per GPU-hour on {day}"), format!("{gpu}：{day} 为 {newest} 美元/GPU·小时"))
+    pub(super) fn figure(&self, newest: &str, day: &str) -> String {
+        self.pick(format!("{newest} USD per GPU-hour on {day}"), format!("{day} 为 {newest} 美元/GPU·小时"))
     }
 
     /// A source of a line: the program's own nights, or a history by the name of its scope.

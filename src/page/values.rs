@@ -11,7 +11,7 @@ use crate::harmless::cut;
 const LONGEST: usize = 300;
 
 /// Digits after the point of a price per hour.
-pub(super) const DIGITS: usize = 4;
+const DIGITS: usize = 4;
 
 /// A text of somebody else as the page shows it. It is escaped later, as all text is.
 pub(super) fn shown(text: &str) -> String {

@@ -140,16 +140,17 @@ pub async fn trend(args: &Trend) -> Result<Said, Failed> {
 /// is of, oldest first.
 pub(crate) type Index = Vec<(Source, BTreeMap<NaiveDate, (f64, usize)>)>;
 
-/// The index of a GPU in the given snapshots, as `trend --index GPU --include-imports` has it.
+/// The index of one model of a GPU in the given snapshots, as `trend --index GPU --include-imports` has it where the typed name
+/// means that model only.
 ///
 /// # Errors
-/// When there is no such GPU, or a snapshot cannot be read.
-pub(crate) fn index(snapshots: &[Snapshot], coverage: &polars::prelude::DataFrame, gpu: &str) -> Result<Index, Failed> {
+/// When a snapshot cannot be read.
+pub(crate) fn index(snapshots: &[Snapshot], coverage: &polars::prelude::DataFrame, model: &str) -> Result<Index, Failed> {
     let args = Trend {
         dataset: Dataset { output: PathBuf::new() },
         printing: Printing { format: Format::Json },
         gpu: None,
-        index: Some(gpu.to_owned()),
+        index: Some(model.to_owned()),
         provider: Vec::new(),
         by: None,
         since: None,
@@ -164,7 +165,8 @@ pub(crate) fn index(snapshots: &[Snapshot], coverage: &polars::prelude::DataFram
         limit: 0,
     };
     let nights = Nights::chosen(&args, snapshots, coverage)?;
-    let trends = Trends::index(&Prices::read(&args, &nights)?);
+    let is_model = polars::prelude::col("gpu_model").eq(polars::prelude::lit(model.to_owned()));
+    let trends = Trends::index(&Prices::of(&args, &nights, model.to_owned(), is_model)?);
     let days = |line: &series::Line| line.days.iter().map(|(day, figures)| (*day, (figures.median, figures.count))).collect();
     Ok(trends.lines.iter().map(|line| (line.source.clone(), days(line))).collect())
 }
