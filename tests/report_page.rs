@@ -101,7 +101,7 @@ fn a_page_has_every_offer_and_says_that_recordings_are_no_prices_of_the_night() 
     ] {
         assert!(english.contains(said), "{said}");
     }
-    assert!(section(&english, "changes").contains("There is no earlier night to compare with."));
+    assert!(section(&english, "changes").contains("There is no night of the two weeks before"));
     let chinese = page(&dataset, &["--lang", "zh"]);
     assert!(chinese.contains("<html lang=\"zh\">") && chinese.contains("手工录入"), "it is in Chinese");
     for english in ["Biggest price changes", "Provider", "on demand"] {

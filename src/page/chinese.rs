@@ -37,7 +37,7 @@ pub(super) const TEXT: Text = Text {
     rates: "汇率",
     coverage_note: "每家厂商按若干范围读取。未能完整取得的范围不会出现，也不会用旧价格代替。被扣留的行已被识别，但不可信。",
     changes_note: "只列出来源自己改动的价格：不含汇率变动、对同一页面的不同解读，也不含新增或消失的报价。每个报价与之前最近一次出现的夜晚相比。",
-    no_night_before: "之前没有可比较的夜晚。",
+    no_night_before: "此前两周没有可与之比较的夜晚。",
     no_changes: "没有来源改动价格。",
     list_prices: "厂商制定的价格",
     market_prices: "竞价价格，每晚都会变动",

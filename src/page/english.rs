@@ -37,7 +37,7 @@ pub(super) const TEXT: Text = Text {
     rates: "exchange rates",
     coverage_note: "A provider is read in parts, its scopes. A part that could not be had whole is not there, and no older price stands in its place. Rows held back were understood and not believed.",
     changes_note: "Only prices that their sources changed: no move of an exchange rate, no other reading of the same page, no offer that came or went. Each offer is compared with the newest earlier night that has it.",
-    no_night_before: "There is no earlier night to compare with.",
+    no_night_before: "There is no night of the two weeks before that this one can be compared with.",
     no_changes: "No source changed a price.",
     list_prices: "Prices that a provider sets",
     market_prices: "Spot prices, which move every night",

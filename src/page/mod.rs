@@ -19,6 +19,7 @@ mod values;
 
 use std::path::PathBuf;
 
+use chrono::Days;
 use polars::prelude::DataFrame;
 
 use crate::answer;
@@ -33,6 +34,9 @@ pub use text::Lang;
 
 /// GPUs that have a chart.
 const CHARTS_MAX: usize = 9;
+
+/// Days before a night in which its newest exchange rates are looked for.
+const DAYS_OF_RATES: u64 = 14;
 
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
@@ -65,12 +69,16 @@ pub async fn report(args: &Report) -> Result<Said, Failed> {
     let coverage = read::coverage(output, &snapshots).await?;
     let rows = read::offers(snapshot)?.collect()?;
     let text = args.lang.text();
-    let providers = night::providers(&coverage, snapshot.id, &rows)?;
+    let day = snapshot.id.date();
+    let rates = read::rates(output, day - Days::new(DAYS_OF_RATES), day).await?;
+    let providers = night::providers(&coverage, snapshot.id, &rows, &rates)?;
     let best = best::cheapest(output, &rows, snapshot.id, &providers, text).await?;
     let known: Vec<Snapshot> = snapshots.iter().filter(|other| other.id <= snapshot.id).cloned().collect();
     let indices = indices(&known, &coverage, &best)?;
-    let changes = if moves::has_night_before(&known, snapshot) {
-        Some(changes::of_night(output, &snapshots, snapshot).await?)
+    // A history that somebody else keeps is no night before.
+    let collected: Vec<Snapshot> = known.iter().filter(|other| !other.is_import()).cloned().collect();
+    let changes = if changes::is_compared(output, &collected, snapshot).await? {
+        Some(changes::of_night(output, &collected, snapshot).await?)
     } else {
         None
     };

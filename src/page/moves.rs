@@ -3,7 +3,6 @@
 use super::text::Text;
 use super::values::{count, shown};
 use crate::changes::PriceChange;
-use crate::snapshot::read::{self, Snapshot};
 
 /// Changes that are shown of prices that a provider sets, and of those of a market.
 const SHOWN_MAX: [usize; 2] = [20, 10];
@@ -35,12 +34,6 @@ pub(super) struct Move {
     pub since: String,
     /// What is to be known of it.
     pub remark: &'static str,
-}
-
-/// Whether there is a night before one that it can be compared with.
-pub(super) fn has_night_before(known: &[Snapshot], night: &Snapshot) -> bool {
-    let is_before = |other: &&Snapshot| !other.is_import() && other.id < night.id && !other.id.is_same_night(night.id);
-    read::newest_of_each_night(known).iter().any(is_before)
 }
 
 /// The biggest changes.

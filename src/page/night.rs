@@ -73,13 +73,19 @@ pub(super) struct Provider {
 ///
 /// # Errors
 /// Only on a fault of the program.
-pub(super) fn providers(coverage: &DataFrame, night: SnapshotId, offers: &DataFrame) -> PolarsResult<Vec<Provider>> {
+pub(super) fn providers(
+    coverage: &DataFrame,
+    night: SnapshotId,
+    offers: &DataFrame,
+    rates: &DataFrame,
+) -> PolarsResult<Vec<Provider>> {
     let [ids, names, states, inputs, reasons] =
         ["snapshot_id", "provider", "status", "input", "reason"].map(|column| texts(coverage, column));
     let (ids, names, states, inputs, reasons) = (ids?, names?, states?, inputs?, reasons?);
     let [rows, held_back, skipped] = ["rows", "quarantined", "skipped"].map(|column| integers(coverage, column));
     let (rows, held_back, skipped) = (rows?, held_back?, skipped?);
-    let seen = oldest(offers)?;
+    let mut seen = oldest(offers)?;
+    seen.extend(newest_rates(rates, night)?);
     let mut providers: BTreeMap<&str, Provider> = BTreeMap::new();
     let mut skipped_scopes: HashMap<&str, usize> = HashMap::new();
     let mut last_had: HashMap<&str, SnapshotId> = HashMap::new();
@@ -130,6 +136,18 @@ fn oldest(offers: &DataFrame) -> PolarsResult<HashMap<String, DateTime<Utc>>> {
         oldest.entry(provider).and_modify(|oldest| *oldest = seen.min(*oldest)).or_insert(seen);
     }
     Ok(oldest)
+}
+
+/// When the newest rates of each source were read that a night knew.
+fn newest_rates(rates: &DataFrame, night: SnapshotId) -> PolarsResult<HashMap<String, DateTime<Utc>>> {
+    let (sources, nights) = (texts(rates, "rate_source")?, texts(rates, "snapshot_id")?);
+    let mut newest: HashMap<String, DateTime<Utc>> = HashMap::new();
+    for ((source, known), seen) in sources.into_iter().zip(nights).zip(answer::seen(rates)?) {
+        let is_known = known.parse::<SnapshotId>().is_ok_and(|known| known <= night);
+        let Some(seen) = seen.filter(|_| is_known) else { continue };
+        newest.entry(source).and_modify(|newest| *newest = seen.max(*newest)).or_insert(seen);
+    }
+    Ok(newest)
 }
 
 impl Provider {

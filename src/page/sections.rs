@@ -253,8 +253,8 @@ fn covered(provider: &Provider, night: SnapshotId, t: &Text) -> Markup {
             td data-l=(t.status) { span class=(class) { (t.status_word(provider.status)) } }
             td .n data-l=(t.scopes) { (provider.scopes_complete) "/" (provider.scopes) }
             td .n data-l=(t.offers_or_rates) { (count(provider.rows)) @if provider.is_of_rates { (small(t.rates)) } }
-            td .n data-l=(t.held_back) { (count(provider.held_back)) }
-            td .n data-l=(t.not_understood) { (count(provider.not_understood)) }
+            td .n .zero[provider.held_back == 0] data-l=(t.held_back) { (count(provider.held_back)) }
+            td .n .zero[provider.not_understood == 0] data-l=(t.not_understood) { (count(provider.not_understood)) }
             td data-l=(t.input) { (t.input_word(&provider.input)) }
             td .n data-l=(t.age) { (provider.age(t, night)) }
             td .why data-l=(t.reason) {

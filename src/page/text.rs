@@ -293,7 +293,7 @@ impl Text {
             .collect();
         let statuses = statuses.join(self.pick(", ", "，"));
         let changes = match (facts.changes, self.lang) {
-            (None, Lang::En) => "there is no earlier night to compare with".to_owned(),
+            (None, Lang::En) => "there is no night before to compare with".to_owned(),
             (None, Lang::Zh) => "之前没有可比较的夜晚".to_owned(),
             (Some(0), Lang::En) => "no price was changed since the night before".to_owned(),
             (Some(0), Lang::Zh) => "与前一晚相比没有价格变动".to_owned(),
@@ -391,5 +391,61 @@ impl Text {
             Note::FewLeft => self.pick("few left", "余量少"),
             Note::Copy => self.pick("somebody’s copy", "他人转载"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn texts(lang: Lang) -> Vec<(String, String)> {
+        let serde_json::Value::Object(texts) = serde_json::to_value(lang.text()).expect("texts are JSON") else {
+            unreachable!("the texts are an object")
+        };
+        texts.into_iter().map(|(name, text)| (name, text.as_str().expect("a text").to_owned())).collect()
+    }
+
+    fn is_chinese(text: &str) -> bool {
+        text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
+    }
+
+    /// What is filled in by the script. `{n}`
+    fn blanks(text: &str) -> BTreeSet<&str> {
+        text.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect()
+    }
+
+    #[test]
+    fn both_languages_have_every_text_with_the_same_blanks() {
+        let (english, chinese) = (texts(Lang::En), texts(Lang::Zh));
+        assert!(english.len() > 80, "{}", english.len());
+        for ((name, english), (other, chinese)) in english.iter().zip(&chinese) {
+            assert_eq!(name, other);
+            assert!(!english.trim().is_empty() && !chinese.trim().is_empty(), "{name}");
+            assert!(!is_chinese(english), "{name}: {english}");
+            let is_name = name == "code" || chinese == "GPU";
+            assert!(is_chinese(chinese) || is_name, "{name}: {chinese}");
+            assert_eq!(blanks(english), blanks(chinese), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_length_of_time_is_told_in_its_largest_fitting_unit() {
+        let (english, chinese) = (Lang::En.text(), Lang::Zh.text());
+        let spans = [TimeDelta::minutes(5), TimeDelta::hours(3), TimeDelta::hours(47), TimeDelta::days(2), TimeDelta::days(400)];
+        assert_eq!(spans.map(|span| english.span(span)), ["5 min", "3 h", "47 h", "2 d", "400 d"]);
+        assert_eq!(spans.map(|span| chinese.span(span)), ["5 分钟", "3 小时", "47 小时", "2 天", "400 天"]);
+    }
+
+    #[test]
+    fn a_way_to_buy_is_said_whole() {
+        let (english, chinese) = (Lang::En.text(), Lang::Zh.text());
+        assert_eq!(english.way("on_demand", "", "", ""), "on demand");
+        assert_eq!(english.way("reserved", "convertible", "12", "all"), "reserved, 12 months, convertible, all up front");
+        assert_eq!(chinese.way("reserved", "", "1", "partial"), "预留，1 个月，部分预付");
+        assert_eq!(english.way("leased_to_own", "", "", ""), "leased to own", "a word of a newer program");
+        assert_eq!(english.unit("USD", "hour", "gpu"), "USD per GPU-hour");
+        assert_eq!(chinese.unit("CNY", "month", "instance"), "CNY/台·月");
     }
 }
