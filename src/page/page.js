@@ -163,11 +163,13 @@
   });
 
   let waiting = 0;
-  by("filters").addEventListener("input", (event) => {
-    if (event.target.id === "order") return;
-    clearTimeout(waiting);
-    waiting = setTimeout(filter, 80);
-  });
+  for (const kind of ["input", "change"]) {
+    by("filters").addEventListener(kind, (event) => {
+      if (event.target.id === "order") return;
+      clearTimeout(waiting);
+      waiting = setTimeout(filter, 80);
+    });
+  }
   by("order").addEventListener("change", () => {
     const [key, way] = by("order").value.split(" ");
     order = { key, down: way === "down" };

@@ -150,7 +150,7 @@ def browser(script=True):
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or "/usr/bin/chromium"
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars",
-                     "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking"):
+                     "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking", "--force-prefers-reduced-motion"):
         options.add_argument(argument)
     if not script:
         options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
