@@ -175,7 +175,7 @@ fn plotted(
             for run in runs(days) {
                 let points: Vec<(i64, f64)> = run.into_iter().map(|(day, usd)| (place(day), usd)).collect();
                 if let [alone] = points[..] {
-                    chart.draw_series([Circle::new(alone, 6, colour.filled())])?;
+                    chart.draw_series([Circle::new(alone, 7, colour.filled())])?;
                 } else {
                     chart.draw_series(LineSeries::new(points, colour.stroke_width(4)))?;
                 }

@@ -254,13 +254,13 @@ impl Text {
         self.pick(format!("middle of {listings} listings"), format!("{listings} 个挂单的中位"))
     }
 
-    /// A length of time, in its largest fitting unit.
+    /// A length of time, in its largest fitting unit; number and unit stay on one line.
     pub(super) fn span(&self, span: TimeDelta) -> String {
         let span = span.abs();
         match (span.num_minutes(), span.num_hours(), span.num_days()) {
-            (minutes, ..120, _) if minutes < 120 => self.pick(format!("{minutes} min"), format!("{minutes} 分钟")),
-            (_, hours, _) if hours < 48 => self.pick(format!("{hours} h"), format!("{hours} 小时")),
-            (_, _, days) => self.pick(format!("{days} d"), format!("{days} 天")),
+            (minutes, ..120, _) if minutes < 120 => self.pick(format!("{minutes}\u{a0}min"), format!("{minutes}\u{a0}分钟")),
+            (_, hours, _) if hours < 48 => self.pick(format!("{hours}\u{a0}h"), format!("{hours}\u{a0}小时")),
+            (_, _, days) => self.pick(format!("{days}\u{a0}d"), format!("{days}\u{a0}天")),
         }
     }
 
@@ -434,8 +434,14 @@ mod tests {
     fn a_length_of_time_is_told_in_its_largest_fitting_unit() {
         let (english, chinese) = (Lang::En.text(), Lang::Zh.text());
         let spans = [TimeDelta::minutes(5), TimeDelta::hours(3), TimeDelta::hours(47), TimeDelta::days(2), TimeDelta::days(400)];
-        assert_eq!(spans.map(|span| english.span(span)), ["5 min", "3 h", "47 h", "2 d", "400 d"]);
-        assert_eq!(spans.map(|span| chinese.span(span)), ["5 分钟", "3 小时", "47 小时", "2 天", "400 天"]);
+        assert_eq!(
+            spans.map(|span| english.span(span)),
+            ["5 min", "3 h", "47 h", "2 d", "400 d"].map(|text| text.replace(' ', "\u{a0}"))
+        );
+        assert_eq!(
+            spans.map(|span| chinese.span(span)),
+            ["5 分钟", "3 小时", "47 小时", "2 天", "400 天"].map(|text| text.replace(' ', "\u{a0}"))
+        );
     }
 
     #[test]
