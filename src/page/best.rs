@@ -34,6 +34,7 @@ pub(super) enum Why {
     Stale,
     NoDollars,
     NoName,
+    ByPlan,
 }
 
 /// The cheapest of each GPU.
@@ -95,22 +96,25 @@ pub(super) async fn cheapest(
     let measure = Measure { currency: "USD".parse().expect("three letters"), over: Over::Hour };
     let prices = measure::prices(output, &rows, &measure, Amount::Lowest).await?;
     left_out.push((prices.iter().filter(|price| price.is_err()).count(), Why::NoDollars));
-    left_out.retain(|(offers, _)| *offers > 0);
 
     let models = texts(&rows, "gpu_model")?;
     let mut of_model: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (row, model) in models.iter().enumerate() {
         of_model.entry(model).or_default().push(row);
     }
+    let mut by_plan = 0;
     let mut gpus = Vec::with_capacity(of_model.len());
     for (name, places) in of_model {
         let places: IdxCa = places.iter().map(|row| IdxSize::try_from(*row).ok()).collect();
         let (part, of_part) =
             (rows.take(&places)?, places.iter().flatten().map(|row| prices[row as usize]).collect::<Vec<Price>>());
         let rungs = ladders(&part, &of_part, false, 0)?.rungs;
+        let is_shown = |rung: &&Rung| !rung.way.is_by_plan && rung.way.pricing_model != PricingModel::LowPriority.word();
+        by_plan += ladders(&part, &of_part, true, 0)?.rungs.iter().filter(|rung| !is_shown(rung)).count();
+        let rungs: Vec<Rung> = rungs.into_iter().filter(|rung| is_shown(&rung)).collect();
         let named = |rungs: &[&Rung]| rungs.iter().map(|rung| rung.provider.as_str()).collect::<BTreeSet<_>>().len();
         let shown_of = Shown { rows: &part, night, providers, text };
-        let is_of = |model: PricingModel| move |rung: &&Rung| rung.way.pricing_model == model.word() && !rung.way.is_by_plan;
+        let is_of = |model: PricingModel| move |rung: &&Rung| rung.way.pricing_model == model.word();
         let on_demand: Vec<&Rung> = rungs.iter().filter(is_of(PricingModel::OnDemand)).collect();
         let is_promised = |rung: &&Rung| {
             let by_the_hour = [PricingModel::OnDemand, PricingModel::Spot, PricingModel::LowPriority];
@@ -127,6 +131,8 @@ pub(super) async fn cheapest(
             promised: promised.map(|rung| shown_of.best(rung)).transpose()?,
         });
     }
+    left_out.push((by_plan, Why::ByPlan));
+    left_out.retain(|(offers, _)| *offers > 0);
     gpus.retain(|gpu| gpu.providers > 0);
     gpus.sort_by(|a, b| b.providers.cmp(&a.providers).then_with(|| a.name.cmp(&b.name)));
     Ok(Cheapest { gpus, left_out })

@@ -376,6 +376,7 @@ impl Text {
             Why::Copy => self.pick("that are somebody’s copy of a vendor’s price", "为他人转载的厂商价格"),
             Why::Stale => self.pick("seen more than 7 days before that night", "读取时间早于当晚 7 天以上"),
             Why::NoDollars => self.pick("without a price in dollars for one whole GPU", "没有整卡的美元价格"),
+            Why::ByPlan => self.pick("by a plan of the provider’s own, or at low priority", "属于厂商自有方案或低优先级"),
             Why::NoName => self.pick("whose GPU is not named", "未注明 GPU 型号"),
         }
     }
