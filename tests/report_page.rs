@@ -104,7 +104,7 @@ fn a_page_has_every_offer_and_says_that_recordings_are_no_prices_of_the_night() 
     assert!(section(&english, "changes").contains("There is no night of the two weeks before"));
     let chinese = page(&dataset, &["--lang", "zh"]);
     assert!(chinese.contains("<html lang=\"zh\">") && chinese.contains("手工录入"), "it is in Chinese");
-    for english in ["Biggest price changes", "Provider", "on demand"] {
+    for english in ["Biggest price changes", ">Provider<", "How bought"] {
         assert!(!chinese.contains(english), "`{english}` in the Chinese page");
     }
 }
@@ -260,7 +260,7 @@ fn hostile_text_is_text_on_the_page_and_addresses_lead_to_the_web_only() {
             assert!(part.starts_with('#') || part.starts_with("https://") || part.starts_with("http://"), "{}", &part[..60]);
         }
         let links = page.matches("<a href=\"http").count();
-        assert!(links > 1 && page.matches("rel=\"noopener\"").count() == links, "{links} links");
+        assert!(links > 0 && page.matches("rel=\"noopener\"").count() == links, "{links} links");
         let regions = words(&data(&page), "region");
         for text in hostile.iter().filter(|text| !text.contains('\u{202e}')) {
             assert!(regions.iter().any(|region| region == text), "{text} is text of the page");
