@@ -95,7 +95,7 @@ fn a_page_has_every_offer_and_says_that_recordings_are_no_prices_of_the_night() 
     printed.sort();
     assert_eq!(amounts, printed);
     for said in [
-        "These prices are no prices of that night.",
+        "Not all prices were read from their providers that night.",
         "Typed by hand from documented answers:",
         "Some prices among them are made up",
     ] {

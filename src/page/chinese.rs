@@ -18,7 +18,7 @@ pub(super) const TEXT: Text = Text {
     cheapest: "各 GPU 的最低价",
     coverage: "当晚的覆盖情况",
     offers: "全部报价",
-    of_recordings: "这些并非当晚的价格。",
+    of_recordings: "并非所有价格都在当晚从厂商读取。",
     recorded: "先前从来源录制：",
     typed: "根据文档中的应答手工录入：",
     made_up: "其中部分价格为示意格式而虚构：",

@@ -18,7 +18,7 @@ pub(super) const TEXT: Text = Text {
     cheapest: "Cheapest per GPU",
     coverage: "What the night covers",
     offers: "All offers",
-    of_recordings: "These prices are no prices of that night.",
+    of_recordings: "Not all prices were read from their providers that night.",
     recorded: "Recorded from the source earlier:",
     typed: "Typed by hand from documented answers:",
     made_up: "Some prices among them are made up to show the shape:",
