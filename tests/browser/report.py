@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import date, timedelta
 from pathlib import Path
 
 from selenium import webdriver
@@ -327,7 +328,6 @@ def test_charts(driver, output, file):
         runs = []
         for source, dates in days.items():
             line = "line0" if source == "collected" else "line1"
-            from datetime import date, timedelta
             run = 0
             for before, day in zip([None, *dates], dates):
                 if before and date.fromisoformat(day) - date.fromisoformat(before) == timedelta(1):
