@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use gpuledger_scrapers::recordings;
+use gpuledger_scrapers::{ALL, recordings};
 use serde_json::{Value, json};
 
 #[path = "support/blessed.rs"]
@@ -16,9 +16,6 @@ mod blessed;
 mod support;
 
 use support::{Dataset, Said, write_pages};
-
-/// Providers whose prices in the recordings somebody has published, and the exchange rates that some of them need.
-const PROVIDERS_OF_THE_SAMPLE: &str = "azure,ecb,hyperstack,jarvislabs,lambda,scaleway,seeweb,together,verda,vultr";
 
 /// Longest page of twenty thousand offers.
 const BYTES_MAX: usize = 6_000_000;
@@ -63,9 +60,13 @@ fn section<'a>(page: &'a str, id: &str) -> &'a str {
 #[test]
 fn the_sample_is_what_the_program_makes_today() {
     let dataset = Dataset::new();
-    collect(&dataset, &["--recorded", "--providers", PROVIDERS_OF_THE_SAMPLE]);
+    // Figures that nobody published stand in no sample.
+    let is_published = |provider: &&str| !recordings::newest(provider).expect("it has a recording").receipt.has_made_up_prices;
+    let providers = ALL.iter().map(|scraper| scraper.manifest().provider.as_str()).filter(is_published);
+    collect(&dataset, &["--recorded", "--providers", &providers.collect::<Vec<_>>().join(",")]);
     let sample = page(&dataset, &[]);
     assert_eq!(sample, page(&dataset, &[]), "the same dataset gives the same bytes");
+    assert!(!sample.contains("made up"), "it says so where prices are made up");
     blessed::hold("output/sample/report.html", &sample);
 }
 
@@ -85,13 +86,8 @@ fn a_page_has_every_offer_and_says_that_recordings_are_no_prices_of_the_night() 
     let on_the_page = prices(&mut data["usd"].as_array().expect("a list").iter().map(Value::as_f64));
     assert_eq!(on_the_page, prices(&mut offers.iter().map(|row| row["price_usd_per_gpu_hour"].as_f64())));
     let mut amounts = words(&data, "amount");
-    amounts.retain(|amount| !amount.contains("up front"));
     amounts.sort();
-    let mut printed: Vec<String> = offers
-        .iter()
-        .filter(|row| row["published_upfront_amount"].is_null())
-        .map(|row| row["published_amount"].to_string())
-        .collect();
+    let mut printed: Vec<String> = offers.iter().map(|row| row["published_amount"].to_string()).collect();
     printed.sort();
     assert_eq!(amounts, printed);
     for said in [
@@ -116,7 +112,7 @@ fn the_cheapest_of_the_page_are_those_of_the_verb() {
     let english = page(&dataset, &[]);
     let table = section(&english, "cheapest");
     let mut compared = 0;
-    for row in table.split("<tr>").skip(2) {
+    for row in table.split("<tr>").skip(2).take(24) {
         let cell = |from: &str, to: &str| {
             row.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map(|(cell, _)| cell.to_owned())
         };
@@ -134,7 +130,7 @@ fn the_cheapest_of_the_page_are_those_of_the_verb() {
             compared += usize::from(first.is_some());
         }
     }
-    assert!(compared > 30, "{compared} prices were compared");
+    assert!(compared > 24, "{compared} prices were compared");
     for said in ["of a part of a card", "with another operating system than Linux in the price"] {
         assert!(table.contains(said), "{said}");
     }

@@ -101,12 +101,8 @@ pub(super) fn offers(rows: &DataFrame, night: SnapshotId, providers: &[Provider]
             way: text.way(&ways[row], &plans[row], &months[row], &upfront[row]),
             os: shown(&systems[row]),
             usd: usd[row].filter(|usd| usd.is_finite()),
-            amount: if once[row].is_empty() {
-                amounts[row].clone()
-            } else {
-                format!("{} {}", amounts[row], text.up_front(&once[row]))
-            },
-            unit: text.unit(&currencies[row], &units[row], &per[row]),
+            amount: amounts[row].clone(),
+            unit: text.unit(&currencies[row], &units[row], &per[row]) + &text.up_front(&once[row]),
             seen: seen[row].map_or_else(String::new, |seen| text.seen(seen, night.instant())),
             seen_at: seen[row],
             link: link(&urls[row]),

@@ -244,9 +244,13 @@ impl Text {
         known.map_or_else(|| shown(unit), |(english, chinese)| self.pick(*english, *chinese).to_owned())
     }
 
-    /// An amount that is paid once.
+    /// What is paid once beside an amount, behind its unit; nothing where nothing is.
     pub(super) fn up_front(&self, amount: &str) -> String {
-        self.pick(format!("and {amount} up front"), format!("另预付 {amount}"))
+        if amount.is_empty() {
+            return String::new();
+        }
+        let amount = shown(amount);
+        self.pick(format!(", and {amount} up front"), format!("，另预付 {amount}"))
     }
 
     pub(super) fn listings(&self, listings: i64) -> String {
