@@ -168,14 +168,22 @@ pub fn said(data: Data, rows: usize, mut talk: String, destination: &Destination
         let help = format!("say `--format {}` as well, or give the file another name", word(other));
         return Err(Failed::of(&format!("write {} rows into {}", word(format), file.display())).with_help(&help));
     }
+    write(file, data.bytes())?;
+    let _ = writeln!(talk, "{rows} rows are in {}", file.display());
+    Ok(Said { data: Data::Text(String::new()), talk: Some(talk), exit: Exit::Good })
+}
+
+/// Writes what was asked for into a file, whole or not at all.
+///
+/// # Errors
+/// When there is no folder of it, or the disk refuses.
+pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Failed> {
     let file = Path::new(".").join(file);
     let folder = file.parent().filter(|folder| folder.is_dir());
     let Some(folder) = folder else {
         return Err(Failed::of(&format!("find the folder of {}", file.display())).with_help("make it first"));
     };
-    write_whole(folder, &file, data.bytes()).map_err(RunError::Archive)?;
-    let _ = writeln!(talk, "{rows} rows are in {}", file.strip_prefix(".").unwrap_or(&file).display());
-    Ok(Said { data: Data::Text(String::new()), talk: Some(talk), exit: Exit::Good })
+    Ok(write_whole(folder, &file, bytes).map_err(RunError::Archive)?)
 }
 
 /// The form that a file's ending names.

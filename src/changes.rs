@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use chrono::Days;
+use gpuledger_scrapers::ALL;
 use polars::prelude::*;
 
 use crate::diff::{self, List};
@@ -76,9 +77,7 @@ pub struct Missing {
 /// # Errors
 /// When the dataset cannot be read.
 pub async fn of_night(output: &Path, snapshots: &[Snapshot], night: &Snapshot) -> Result<Vec<PriceChange>, SnapshotError> {
-    let first = SnapshotId::at(night.id.instant() - Days::new(DAYS_LOOKED_BACK));
-    let mut window = up_to(snapshots, night, SNAPSHOTS_LOOKED_BACK + 1);
-    window.retain(|snapshot| snapshot.id >= first);
+    let window = looked_back(snapshots, night);
     let coverage = read::coverage(output, &window).await?;
     let unreadable = |source| SnapshotError::Parquet { path: output.to_owned(), source };
     let samples = samples(&coverage).map_err(unreadable)?;
@@ -100,6 +99,41 @@ pub async fn of_night(output: &Path, snapshots: &[Snapshot], night: &Snapshot) -
     }
     changes.sort_by(|a, b| order(a).cmp(&order(b)));
     Ok(changes)
+}
+
+/// A night and those before it that it is compared with, oldest first.
+fn looked_back(snapshots: &[Snapshot], night: &Snapshot) -> Vec<Snapshot> {
+    let first = SnapshotId::at(night.id.instant() - Days::new(DAYS_LOOKED_BACK));
+    let mut window = up_to(snapshots, night, SNAPSHOTS_LOOKED_BACK + 1);
+    window.retain(|snapshot| snapshot.id >= first);
+    window
+}
+
+/// Whether there is a night before with which prices of a night are compared at all: without one, no change is no news.
+///
+/// # Errors
+/// When the dataset cannot be read.
+pub async fn is_compared(output: &Path, snapshots: &[Snapshot], night: &Snapshot) -> Result<bool, SnapshotError> {
+    let window = looked_back(snapshots, night);
+    let coverage = read::coverage(output, &window).await?;
+    let unreadable = |source| SnapshotError::Parquet { path: output.to_owned(), source };
+    let samples = samples(&coverage).map_err(unreadable)?;
+    let nights = nights_of(&coverage).map_err(unreadable)?;
+    let is_had = |provider: &str, id: SnapshotId| {
+        nights.get(provider).is_some_and(|nights| nights.iter().any(|(other, reason)| *other == id && reason.is_none()))
+    };
+    // A source of exchange rates has no prices to compare.
+    let has_prices = |provider: &str| {
+        !ALL.iter().map(|scraper| scraper.manifest()).any(|known| known.provider == provider && known.published.is_none())
+    };
+    let is_alike = |provider: &String, before: &Snapshot| {
+        let is_sample = |id: SnapshotId| samples.get(&(id.to_string(), provider.clone()));
+        has_prices(provider)
+            && is_had(provider, before.id)
+            && is_had(provider, night.id)
+            && is_sample(before.id) == is_sample(night.id)
+    };
+    Ok(window[..window.len() - 1].iter().any(|before| nights.keys().any(|provider| is_alike(provider, before))))
 }
 
 fn order(change: &PriceChange) -> [&str; 6] {

@@ -43,6 +43,8 @@ pub enum Verb {
     Diff(crate::diff::show::DiffArgs),
     /// Show how prices of a GPU moved, day by day
     Trend(crate::trend::Trend),
+    /// Make one HTML page of a night: changes, trends, the cheapest, what it covers, and every offer
+    Report(crate::page::Report),
     /// List the providers: what is read, terms, and their last status
     Providers(Listing),
     /// Read pages of a provider from files and show the offers; publishes nothing

@@ -73,6 +73,8 @@ pub mod manual;
 pub mod measure;
 /// Offers of a snapshot, filtered and listed.
 pub mod offers;
+/// A published night as one HTML page.
+pub mod page;
 /// Pages of a provider from files, shown as offers.
 pub mod parse;
 /// What of the archive is kept for how long.

@@ -25,8 +25,8 @@ use crate::schedule;
 use crate::snapshot::read;
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
 use crate::{
-    catalogue, cheapest, doctor, explain, findings, import, log, machines, manual, offers, parse, prune, recorder, replay, runs,
-    trend,
+    catalogue, cheapest, doctor, explain, findings, import, log, machines, manual, offers, page, parse, prune, recorder, replay,
+    runs, trend,
 };
 
 /// What a verb says.
@@ -52,6 +52,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Cheapest(args) => cheapest::cheapest(&args).await,
         Verb::Diff(args) => diff::show::difference(&args).await,
         Verb::Trend(args) => trend::trend(&args).await,
+        Verb::Report(args) => page::report(&args).await,
         Verb::Providers(args) => catalogue::providers(&args).await,
         Verb::Parse(args) => parse::parse(&args),
         Verb::Hardware(args) => Ok(good(print::rows(&machines::hardware(&args)?, &machines::HEADINGS, args.printing.format)?)),

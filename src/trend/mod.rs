@@ -136,6 +136,41 @@ pub async fn trend(args: &Trend) -> Result<Said, Failed> {
     Ok(Said { data, talk: Some(talk), exit: Exit::Good })
 }
 
+/// A GPU's index of each source that has one: the figures of its days in USD for one GPU and hour, with the providers that each
+/// is of, oldest first.
+pub(crate) type Index = Vec<(Source, BTreeMap<NaiveDate, (f64, usize)>)>;
+
+/// The index of one model of a GPU in the given snapshots, as `trend --index GPU --include-imports` has it where the typed name
+/// means that model only.
+///
+/// # Errors
+/// When a snapshot cannot be read.
+pub(crate) fn index(snapshots: &[Snapshot], coverage: &polars::prelude::DataFrame, model: &str) -> Result<Index, Failed> {
+    let args = Trend {
+        dataset: Dataset { output: PathBuf::new() },
+        printing: Printing { format: Format::Json },
+        gpu: None,
+        index: Some(model.to_owned()),
+        provider: Vec::new(),
+        by: None,
+        since: None,
+        until: None,
+        pricing_model: Vec::new(),
+        svg: None,
+        include_imports: true,
+        include_aggregators: false,
+        include_fractions: false,
+        include_plans: false,
+        include_windows: false,
+        limit: 0,
+    };
+    let nights = Nights::chosen(&args, snapshots, coverage)?;
+    let is_model = polars::prelude::col("gpu_model").eq(polars::prelude::lit(model.to_owned()));
+    let trends = Trends::index(&Prices::of(&args, &nights, model.to_owned(), is_model)?);
+    let days = |line: &series::Line| line.days.iter().map(|(day, figures)| (*day, (figures.median, figures.count))).collect();
+    Ok(trends.lines.iter().map(|line| (line.source.clone(), days(line))).collect())
+}
+
 /// Where a line's prices are from: the program's own nights, or a history that somebody else keeps.
 pub(crate) type Source = String;
 

@@ -76,6 +76,11 @@ impl Prices {
     pub(super) fn read(args: &Trend, nights: &Nights<'_>) -> Result<Self, Failed> {
         let gpu = args.gpu.clone().or_else(|| args.index.clone()).unwrap_or_default();
         let is_gpu = query::is_gpu(&gpu)?;
+        Self::of(args, nights, gpu, is_gpu)
+    }
+
+    /// The same for rows of a GPU that is known.
+    pub(super) fn of(args: &Trend, nights: &Nights<'_>, gpu: String, is_gpu: Expr) -> Result<Self, Failed> {
         let models = models(args)?;
         let mut prices = Self { gpu, all: Vec::new(), left_out: BTreeMap::new() };
         if nights.files.is_empty() {
