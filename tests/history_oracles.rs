@@ -102,7 +102,7 @@ fn differences_and_trends_of_a_cost_calculator_are_those_of_its_files() {
 fn differences_and_trends_of_one_clouds_machines_are_those_of_its_tables() {
     let place = Place::of("karpenter");
     // The few nights that are taken are those around the cut of June 2025.
-    let days = if is_long() { ("2022-01-01", "2030-01-01") } else { ("2025-05-01", "2025-08-10") };
+    let days = if is_long() { ("2022-01-01", "2030-01-01") } else { ("2025-04-10", "2025-07-10") };
     let Some(source) = sources::karpenter("aws-ondemand-karpenter", "aws", days, place.scratch.path()) else {
         return;
     };

@@ -107,16 +107,17 @@ pub async fn export(args: &Export) -> Result<Said, Failed> {
     let rows = read::offers(snapshot)?.collect()?;
     let id = snapshot.id.to_string();
     let mut left_out = LeftOut::default();
+    let mut shown = rows.clone();
     let files = match args.format {
         ExportFormat::Gpuhunt => {
             let names = Names::gpuhunt();
             let sifted = sift::sift(&rows, &names)?;
-            left_out = sifted.left_out;
+            (left_out, shown) = (sifted.left_out, sifted.rows);
             gpuhunt::files(&sifted.items, &names, &id)?
         }
         ExportFormat::Skypilot => {
             let sifted = sift::sift(&rows, &Names::skypilot())?;
-            left_out = sifted.left_out;
+            (left_out, shown) = (sifted.left_out, sifted.rows);
             skypilot::files(&sifted.items, &mut left_out)?
         }
         ExportFormat::Csv => whole_rows(&rows, "offers.csv", Format::Csv)?,
@@ -133,7 +134,7 @@ pub async fn export(args: &Export) -> Result<Said, Failed> {
         let _ = writeln!(talk, "imported: its prices are what somebody else kept, and no word of the sellers");
     }
     talk.push_str(&left_out.words("left out:"));
-    talk.push_str(&answer::of_night(output, snapshot, &rows).await?);
+    talk.push_str(&answer::of_night(output, snapshot, &shown).await?);
     Ok(Said { data: data.into(), talk: Some(talk), exit: Exit::Good })
 }
 

@@ -117,6 +117,8 @@ pub struct Sifted {
     pub items: Vec<Item>,
     /// How many rows are left out, by reason.
     pub left_out: LeftOut,
+    /// The rows that the items were made of.
+    pub rows: DataFrame,
 }
 
 /// Sifts the rows of a snapshot.
@@ -125,14 +127,17 @@ pub struct Sifted {
 /// Only on a fault of the program.
 pub fn sift(rows: &DataFrame, names: &Names) -> PolarsResult<Sifted> {
     let mut left_out: BTreeMap<Why, usize> = BTreeMap::new();
-    let mut items = Vec::new();
+    let (mut items, mut is_taken) = (Vec::new(), Vec::with_capacity(rows.height()));
     for row in 0..rows.height() {
-        match item(&Row { rows, row }, names)? {
+        let made = item(&Row { rows, row }, names)?;
+        is_taken.push(made.is_ok());
+        match made {
             Ok(item) => items.push(item),
             Err(why) => *left_out.entry(why).or_insert(0) += 1,
         }
     }
-    let mut sifted = Sifted::default();
+    let is_taken: BooleanChunked = is_taken.into_iter().collect();
+    let mut sifted = Sifted { rows: rows.filter(&is_taken)?, ..Sifted::default() };
     for (why, rows) in left_out {
         sifted.left_out.add(rows, why.words(names));
     }

@@ -5,6 +5,7 @@ catalogue can hold against them. Without one of the two programs that part says 
 """
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -110,6 +111,8 @@ def gpuhunt_part(root, directory, offers):
     # The same over the way on which a server gets a catalogue.
     os.environ["GPUHUNT_CATALOG_URL"] = folder.as_uri()
     catalog = gpuhunt.Catalog(auto_reload=False)
+    # It tells at length of each seller that has no catalogue here, and goes on.
+    logging.getLogger("gpuhunt").setLevel(logging.CRITICAL)
     catalog.load()
     sold = sorted({place[0] for place in wanted})
     fetched = found(catalog.query(provider=sold))
@@ -119,7 +122,7 @@ def gpuhunt_part(root, directory, offers):
     check("gpuhunt: they are H100", {(i.gpu_name, i.gpu_count, i.spot) for i in cheapest} == {("H100", 8, False)}, cheapest)
     del os.environ["GPUHUNT_CATALOG_URL"]
     integrity_part(folder, sold, directory)
-    print(f"gpuhunt {gpuhunt.__name__}: {len(of_folder)} offers of {', '.join(sold)}", flush=True)
+    print(f"gpuhunt: {len(of_folder)} offers of {', '.join(sold)}", flush=True)
 
 
 def integrity_part(folder, sold, directory):
@@ -147,7 +150,7 @@ def integrity_part(folder, sold, directory):
     check("integrity tests of every file", outcomes and all(outcome == "PASSED" for outcome, _ in outcomes), text)
     print(f"integrity tests of every file: {len(outcomes)} on {len(sold)} files", flush=True)
     for name in sold:
-        outcomes, text = run("--pyargs", f"integrity_tests.test_{name}", "-p", "integrity_tests.conftest")
+        outcomes, text = run("--pyargs", f"integrity_tests.test_{name}")
         failing = {test for outcome, test in outcomes if outcome != "PASSED"}
         check(f"integrity tests of {name}", outcomes and failing == NOT_IN_A_RECORDED_NIGHT.get(name, set()), f"{failing}\n{text}")
         passing = sum(outcome == "PASSED" for outcome, _ in outcomes)
