@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use gpuledger::snapshot::read;
 use serde_json::Value;
-use tokio::runtime::Runtime;
 
-use super::{Key, Price, Source, SourceNight, theirs};
+use super::walk::Published;
+use super::{Key, Source, SourceNight, theirs};
 
 /// One card of a history: as people type it, and the rows that are of it.
 pub struct Card {
@@ -68,17 +67,27 @@ fn agrees(row: &Value, prices: &[f64]) -> bool {
 }
 
 /// Holds the program's trend of a card against the file.
-pub fn compare(source: &Source, root: &Path, runtime: &Runtime, card: &Card) -> Account {
+pub fn compare(source: &Source, root: &Path, published: &BTreeMap<String, Published>, card: &Card) -> Account {
+    let last = source.nights.keys().next_back().expect("a history has nights");
     let done = Command::new(env!("CARGO_BIN_EXE_gpuledger"))
-        .args(["trend", "--gpu", card.typed, "--by", card.by, "--include-imports", "--format", "json", "--output"])
+        .args([
+            "trend",
+            "--gpu",
+            card.typed,
+            "--by",
+            card.by,
+            "--include-imports",
+            "--until",
+            &last[..10],
+            "--format",
+            "json",
+            "--output",
+        ])
         .arg(root)
         .output()
         .expect("the program starts");
     let rows: Vec<Value> = serde_json::from_slice(&done.stdout)
         .unwrap_or_else(|error| panic!("{}: {error}: {}", source.name, String::from_utf8_lossy(&done.stderr)));
-    let snapshots = runtime.block_on(read::snapshots(root)).expect("the log reads");
-    let published: BTreeMap<String, BTreeMap<Key, Price>> =
-        snapshots.iter().map(|snapshot| (snapshot.id.to_string(), super::walk::published(snapshot, source.suffix))).collect();
     // Day, line → what the day's last night with the seller says, whole and without what was held back.
     type Figures = BTreeMap<(String, String), (Vec<f64>, Option<Vec<f64>>)>;
     let mut figures = Figures::new();

@@ -19,6 +19,8 @@ const AROUND: usize = 8;
 /// What a walk comes to.
 #[derive(Debug, Default)]
 pub struct Account {
+    /// Day of the last night.
+    pub until: String,
     /// Nights of the file, and those that were published.
     pub nights: (usize, usize),
     /// Prices that stand in the dataset as they stand in the file.
@@ -38,7 +40,7 @@ impl Account {
     pub fn words(&self, name: &str) -> String {
         let mut text = format!("\n### {name}\n\n| | |\n|---|---:|\n");
         let (named, published) = self.nights;
-        let _ = writeln!(text, "| nights in the file | {named} |\n| of them published | {published} |");
+        let _ = writeln!(text, "| nights in the file until {} | {named} |\n| of them published | {published} |", self.until);
         let _ = writeln!(text, "| prices published as they stand there | {} |", self.prices);
         for (list, lines) in &self.agree {
             let _ = writeln!(text, "| {list}, in both differences with both prices | {lines} |");
@@ -62,26 +64,33 @@ fn cell(rows: &DataFrame, name: &str, row: usize) -> String {
 }
 
 /// Way to buy, with its plan or its months.
-fn way(rows: &DataFrame, row: usize) -> String {
-    let words = ["pricing_model", "plan", "commitment_months"].map(|name| cell(rows, name, row));
+fn way(words: [String; 3]) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-pub fn published(snapshot: &Snapshot, suffix: &str) -> Published {
+/// What is published of a night. Column by column, since of a whole history cell by cell takes minutes.
+fn published(snapshot: &Snapshot, suffix: &str) -> Published {
     let rows = read::offers(snapshot).expect("the file opens").collect().expect("the rows read");
+    let texts = |name: &str| -> Vec<String> {
+        let texts = rows.column(name).and_then(|column| column.cast(&DataType::String)).expect("the column is there");
+        texts.str().expect("text").iter().map(|text| text.unwrap_or_default().to_owned()).collect()
+    };
+    let numbers = |name: &str| -> Vec<Option<f64>> {
+        let numbers = rows.column(name).and_then(|column| column.cast(&DataType::Float64)).expect("the column is there");
+        numbers.f64().expect("numbers").iter().collect()
+    };
+    let [providers, machines, labels, regions, models, plans, months, things] =
+        ["provider", "instance_type", "offer_label", "region", "pricing_model", "plan", "commitment_months", "published_per"]
+            .map(texts);
+    let (cards, amounts) = (numbers("gpu_count"), numbers("published_amount"));
     let mut published = Published::new();
     for row in 0..rows.height() {
-        let machine = cell(&rows, "instance_type", row);
-        let name = if machine.is_empty() { cell(&rows, "offer_label", row) } else { machine };
-        let key = [
-            theirs(&cell(&rows, "provider", row), suffix),
-            name,
-            cell(&rows, "region", row),
-            plain(&cell(&rows, "gpu_count", row)),
-            way(&rows, row),
-        ];
-        let price = (nano(&cell(&rows, "published_amount", row)), cell(&rows, "published_per", row) == "gpu");
-        let other = published.insert(key.clone(), price);
+        let name = if machines[row].is_empty() { &labels[row] } else { &machines[row] };
+        let cards = cards[row].map(|cards| cards.to_string()).unwrap_or_default();
+        let way = way([models[row].clone(), plans[row].clone(), months[row].clone()]);
+        let key = [theirs(&providers[row], suffix), name.clone(), regions[row].clone(), cards, way];
+        let amount = amounts[row].expect("an offer has an amount").to_string();
+        let other = published.insert(key.clone(), (nano(&amount), things[row] == "gpu"));
         assert!(other.is_none(), "{}: {key:?} stands there twice", snapshot.id);
     }
     published
@@ -107,7 +116,7 @@ fn ours(diff: &Diff, suffix: &str) -> BTreeMap<Key, Said> {
                 cell(rows, name, row),
                 cell(rows, "region", row),
                 plain(&cell(rows, "gpu_count", row)),
-                way(rows, row),
+                way(["pricing_model", "plan", "commitment_months"].map(|name| cell(rows, name, row))),
             ]
         };
         let is_unconfirmed = cell(rows, "is_unconfirmed", row) == "true";
@@ -165,22 +174,25 @@ fn rule(
     }
 }
 
-/// Walks a history. Whatever no rule explains ends the test.
-pub fn walk(source: &Source, root: &Path, runtime: &Runtime) -> Account {
-    let snapshots = runtime.block_on(read::snapshots(root)).expect("the log reads");
-    let mut account = Account { nights: (source.nights.len(), snapshots.len()), ..Account::default() };
+/// Walks a history, and returns what is published of each night as well. Whatever no rule explains ends the test.
+pub fn walk(source: &Source, root: &Path, runtime: &Runtime) -> (Account, BTreeMap<String, Published>) {
+    let last = source.nights.keys().next_back().expect("a history has nights");
+    let mut snapshots = runtime.block_on(read::snapshots(root)).expect("the log reads");
+    snapshots.retain(|snapshot| snapshot.id.to_string() <= *last);
+    let mut account =
+        Account { until: last[..10].to_owned(), nights: (source.nights.len(), snapshots.len()), ..Account::default() };
     let file = |snapshot: &Snapshot| {
         let id = snapshot.id.to_string();
         source.nights.get(&id).unwrap_or_else(|| panic!("{}: no night of the file is {id}", source.name))
     };
-    let mut before: Option<Published> = None;
+    let mut nights: BTreeMap<String, Published> = BTreeMap::new();
     for (at, snapshot) in snapshots.iter().enumerate() {
         let night = published(snapshot, source.suffix);
         for (key, price) in &night {
             assert_eq!(file(snapshot).price(key), Some(*price), "{} {} {key:?}", source.name, snapshot.id);
         }
         account.prices += night.len();
-        if let Some(before) = &before {
+        if let Some(before) = at.checked_sub(1).map(|before| &nights[&snapshots[before].id.to_string()]) {
             let around = &snapshots[(at - 1).saturating_sub(AROUND)..snapshots.len().min(at + AROUND)];
             let (a, b) = (&snapshots[at - 1], snapshot);
             let diff = runtime.block_on(diff::diff(root, around, a, b)).expect("they compare");
@@ -200,18 +212,19 @@ pub fn walk(source: &Source, root: &Path, runtime: &Runtime) -> Account {
                 *account.explained.entry(why).or_default() += 1;
             }
         }
-        before = Some(night);
+        nights.insert(snapshot.id.to_string(), night);
     }
-    account.held = held(root);
-    account
+    account.held = held(root, source);
+    (account, nights)
 }
 
 /// What the rules held back or refused in all nights, refused ones too.
-fn held(root: &Path) -> BTreeMap<String, usize> {
+fn held(root: &Path, source: &Source) -> BTreeMap<String, usize> {
     let mut held = BTreeMap::new();
     for entry in std::fs::read_dir(root.join("runs")).expect("the runs can be listed") {
         let path = entry.expect("an entry").path();
-        if !path.to_string_lossy().ends_with(".findings.parquet") {
+        let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        if !name.strip_suffix(".findings.parquet").is_some_and(|night| source.nights.contains_key(night)) {
             continue;
         }
         let rows = ParquetReader::new(std::fs::File::open(&path).expect("it opens")).finish().expect("it reads");
