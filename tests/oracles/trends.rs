@@ -93,12 +93,16 @@ pub fn compare(source: &Source, root: &Path, published: &BTreeMap<String, Publis
     let mut figures = Figures::new();
     for (id, night) in &source.nights {
         let rows = published.get(id);
+        // A later night of the day takes the place of the earlier ones, whatever lines it has.
+        let is_of_night = |line: &str| {
+            let seller = line.split(' ').next().unwrap_or_default();
+            rows.is_some_and(|rows| rows.keys().any(|key| key[0] == seller))
+        };
+        figures.retain(|(day, line), _| *day != id[..10] || !is_of_night(line));
         let mut without = lines(night, card, |key| rows.is_some_and(|rows| rows.contains_key(key)));
         for (line, prices) in lines(night, card, |_| true) {
-            let seller = line.split(' ').next().unwrap_or_default();
-            let has_seller = rows.is_some_and(|rows| rows.keys().any(|key| key[0] == seller));
             let place = (id[..10].to_owned(), line.clone());
-            if has_seller {
+            if is_of_night(&line) {
                 figures.insert(place, (prices, without.remove(&line)));
             } else {
                 figures.entry(place).or_insert((prices, None));
