@@ -51,6 +51,10 @@ mod vultr;
 #[path = "_import/mod.rs"]
 pub mod import;
 
+/// Names of other people's catalogues.
+#[path = "_export/mod.rs"]
+pub mod export;
+
 #[cfg(test)]
 mod oracles;
 #[cfg(test)]

@@ -70,6 +70,8 @@ pub enum Verb {
     Doctor(Doctor),
     /// Publish price histories that other people keep, each night as a snapshot of its own time
     Import(crate::import::Import),
+    /// Write a snapshot into a folder as gpuhunt, SkyPilot or any other program reads it
+    Export(crate::export::Export),
     /// Run nights when they are due, and say when that is
     #[command(subcommand)]
     Schedule(ScheduleVerb),

@@ -61,6 +61,8 @@ pub mod cheapest;
 pub mod diff;
 /// A row back to its bytes.
 pub mod explain;
+/// A snapshot as other programs read it.
+pub mod export;
 /// What could not be done, why, and what to do next.
 pub mod failed;
 /// What the rules found in a night, listed.

@@ -25,8 +25,8 @@ use crate::schedule;
 use crate::snapshot::read;
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
 use crate::{
-    catalogue, cheapest, doctor, explain, findings, import, log, machines, manual, offers, page, parse, prune, recorder, replay,
-    runs, trend,
+    catalogue, cheapest, doctor, explain, export, findings, import, log, machines, manual, offers, page, parse, prune, recorder,
+    replay, runs, trend,
 };
 
 /// What a verb says.
@@ -60,6 +60,7 @@ pub async fn run(cli: Cli) -> Result<Said, Failed> {
         Verb::Runs(args) => runs::runs(&args),
         Verb::Backfill(args) => backfill(&args).await,
         Verb::Import(args) => import::run(&args).await,
+        Verb::Export(args) => export::export(&args).await,
         Verb::Schedule(verb) => scheduled(verb).await,
         Verb::Doctor(args) => doctor::doctor(&args).await,
         Verb::Replay(args) => replay::replay(&args).await,
