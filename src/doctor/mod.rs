@@ -18,7 +18,9 @@ use crate::exit::Exit;
 use crate::failed::Failed;
 use crate::frame::Columns;
 use crate::print::{self, Format};
+use crate::remote;
 use crate::report::Said;
+use crate::snapshot::SnapshotError;
 
 /// How grave a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,8 +92,11 @@ impl Lines {
 /// What `doctor` says.
 ///
 /// # Errors
-/// Only on a fault of the program: what is wrong with the dataset is a line.
+/// When an object store cannot be read, and on a fault of the program: what is wrong with the dataset is a line.
 pub async fn doctor(args: &Doctor) -> Result<Said, Failed> {
+    if let Some(remote) = remote::at(&args.dataset.output) {
+        remote.pull_everything().map_err(SnapshotError::Disk)?;
+    }
     let lines = examine(&args.dataset.output, args.all, &args.schedules).await;
     let problems = lines.iter().filter(|line| line.state == State::Problem).count();
     let warnings = lines.iter().filter(|line| line.state == State::Warning).count();

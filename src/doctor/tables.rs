@@ -10,6 +10,7 @@ use polars::prelude::{ParquetReader, SerReader as _};
 use super::{Lines, causes, files_below, restore, word};
 use crate::night::{SnapshotId, second};
 use crate::offer::{COVERAGE, OFFERS, RATES, SCHEMA_VERSION, Table};
+use crate::remote;
 use crate::snapshot::log::{Log, LoggedFile};
 use crate::snapshot::schema;
 
@@ -81,6 +82,11 @@ fn columns(output: &Path, log: &Log, lines: &mut Lines) {
 /// Whether every file that the log names is there, with the size, the rows and the bytes it was published with.
 fn whole(output: &Path, table: &Table, files: &[LoggedFile], all: bool, lines: &mut Lines) {
     let (before, of) = (lines.count(), format!("{} files", table.name));
+    if let Some(remote) = remote::at(output)
+        && let Err(error) = remote.have(&files.iter().map(|file| file.file.as_path()).collect::<Vec<_>>())
+    {
+        lines.problem(&of, causes(&error), format!("gpuledger doctor --output {}", remote.url()));
+    }
     let first_read = if all { 0 } else { files.len().saturating_sub(NEWEST) };
     for (index, file) in files.iter().enumerate() {
         if let Some(says) = damage(file, index >= first_read) {
