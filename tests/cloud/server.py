@@ -30,8 +30,9 @@ def control(environ):
 def app(environ, start_response):
     path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
     if path.startswith("/-/"):
-        start_response("200 OK", [("Content-Type", "text/plain")])
-        return [control(environ)]
+        answer = control(environ)
+        start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(answer)))])
+        return [answer]
     is_entry = method == "PUT" and "/_delta_log/" in path and path.endswith(".json")
     with counting:
         state["asked"] += 1
