@@ -35,15 +35,17 @@ fn bucket() -> String {
     format!("s3://gpuledger-tests/{}/{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The server counts for all of us, so only one test at a time has it fail.
+/// The server fails for one of us at a time.
 static FAULTS: Mutex<()> = Mutex::new(());
 
-/// Has the server fail; how often it did since the last time.
-fn faults(asked: &str) -> u32 {
+/// Has the server fail under an address; how often it did since the last time.
+fn faults(url: &str, asked: &str) -> u32 {
+    let under = url.strip_prefix("s3:/").expect("it is of S3");
     let server = environment("AWS_ENDPOINT_URL");
     let host = server.strip_prefix("http://").expect("the server is this machine's");
     let mut line = TcpStream::connect(host).expect("the server answers");
-    write!(line, "GET /-/{asked} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("the server listens");
+    write!(line, "GET /-/?under={under}/&{asked} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+        .expect("the server listens");
     let mut answer = String::new();
     line.read_to_string(&mut answer).expect("the server answers");
     answer.lines().last().and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("{answer}"))
@@ -275,14 +277,14 @@ fn what_a_machine_left_that_never_came_back_is_in_nobodys_way() {
 fn a_server_that_fails_now_and_then_and_answers_that_are_lost_change_nothing_and_no_secret_is_told() {
     let _alone = FAULTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (url, ground, machine) = (bucket(), Ground::new(), Machine::new());
-    faults("faults?every=6");
+    faults(&url, "every=6");
     let failing = machine.night(&url, &ground, FIRST);
-    let failed = faults("faults?every=0");
+    let failed = faults(&url, "");
     assert!(failing.exit == Some(0) && failed > 3, "{failed} failures: {}", failing.talk);
     // The first entries are put and their answers lost: the run finds them to be its own.
-    faults("lost?times=2");
+    faults(&url, "lost=2");
     let unlucky = machine.night(&url, &ground, AT);
-    faults("lost?times=0");
+    assert_eq!(faults(&url, ""), 2);
     assert!(unlucky.exit == Some(0) && unlucky.data.contains("Published snapshot"), "{}{}", unlucky.data, unlucky.talk);
     assert_eq!(check(&url), [id(FIRST), id(AT)]);
     let mut command = machine.command(&url, &["snapshots"]);
@@ -294,6 +296,18 @@ fn a_server_that_fails_now_and_then_and_answers_that_are_lost_change_nothing_and
     }
     let found = list_of("grep -rla -- \"$AWS_SECRET_ACCESS_KEY\" \"$1\"", machine.cache.path());
     assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_puts_over_what_is_there_is_refused_before_a_log_is_written() {
+    let _alone = FAULTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (url, ground, machine) = (bucket(), Ground::new(), Machine::new());
+    faults(&url, "deaf=1");
+    let refused = machine.night(&url, &ground, FIRST);
+    faults(&url, "");
+    assert!(refused.exit == Some(11) && refused.talk.contains("If-None-Match"), "{}", refused.talk);
+    let ids = Machine::new().run(&url, &["snapshots", "--format", "json"]);
+    assert_eq!(ids.data, "[]\n", "{}", ids.talk);
 }
 
 #[test]

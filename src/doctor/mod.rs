@@ -154,6 +154,11 @@ fn word(path: &Path) -> String {
     if is_plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
+/// The dataset as one writes it after `--output`.
+fn dataset(output: &Path) -> String {
+    word(Path::new(&remote::shown(output)))
+}
+
 /// An error with its causes, in one line.
 fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     Failed::new(Exit::Refused, "", error).to_string().trim_start_matches("failed to ").replace('\n', " ")
@@ -161,6 +166,10 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// The command that brings a file back from a backup.
 fn restore(output: &Path, path: &Path) -> String {
+    if remote::at(output).is_some() {
+        // What is gone from the working copy is fetched again.
+        return format!("rm -r {}", word(path));
+    }
     let below = path.strip_prefix(output).unwrap_or(path);
     format!("cp -p {} {}", word(&Path::new("BACKUP").join(below)), word(path))
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use gpuledger_scrapers::sha256;
 use polars::prelude::{ParquetReader, SerReader as _};
 
-use super::{Lines, causes, files_below, restore, word};
+use super::{Lines, causes, dataset, files_below, restore, word};
 use crate::night::{SnapshotId, second};
 use crate::offer::{COVERAGE, OFFERS, RATES, SCHEMA_VERSION, Table};
 use crate::remote;
@@ -75,7 +75,7 @@ fn columns(output: &Path, log: &Log, lines: &mut Lines) {
         lines.good(&of, format!("{} columns, as in this program (version {SCHEMA_VERSION})", table.columns.len()));
     } else {
         let says = format!("an earlier program made the dataset: {} come with the next night, null before", missing.join(", "));
-        lines.warning(&of, says, format!("gpuledger collect --output {}", word(output)));
+        lines.warning(&of, says, format!("gpuledger collect --output {}", dataset(output)));
     }
 }
 
@@ -162,7 +162,7 @@ fn together(output: &Path, published: &BTreeSet<SnapshotId>, covered: Option<&BT
     for id in covered.difference(published) {
         let at = second(id.instant());
         let says = format!("{id} has coverage and no offers: a run died before it published them");
-        lines.warning(of, says, format!("gpuledger collect --at {at} --output {}", word(output)));
+        lines.warning(of, says, format!("gpuledger collect --at {at} --output {}", dataset(output)));
     }
     if !published.is_empty() {
         lines.good_since(before, of, format!("the same {} nights in both", published.len()));

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deltalake_core::logstore::object_store::aws::AmazonS3Builder;
+use deltalake_core::logstore::object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use deltalake_core::logstore::object_store::azure::MicrosoftAzureBuilder;
 use deltalake_core::logstore::object_store::gcp::GoogleCloudStorageBuilder;
 use deltalake_core::logstore::object_store::path::Path;
 use deltalake_core::logstore::object_store::prefix::PrefixStore;
-use deltalake_core::logstore::object_store::{ObjectStore, Result, RetryConfig};
+use deltalake_core::logstore::object_store::{ClientConfigKey, ObjectStore, Result, RetryConfig};
 
 use super::AddressError;
 
 /// How often a request is tried again that the server could not serve, and for how long at most.
 const RETRIES_MAX: usize = 8;
 const RETRY: Duration = Duration::from_secs(90);
+
+/// How long one request may take: a bulk file on a slow line.
+const REQUEST: &str = "300 seconds";
 
 /// A store below its prefix.
 pub(super) struct Connection {
@@ -46,7 +49,8 @@ fn build(url: &str) -> Result<Arc<dyn ObjectStore>> {
     let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY, ..RetryConfig::default() };
     Ok(if url.starts_with("s3:") {
         // An entry of the log is put only where nothing stands, which is how this store does so unless it is told otherwise.
-        Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?)
+        let s3 = AmazonS3Builder::from_env().with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), REQUEST);
+        Arc::new(s3.with_url(url).with_retry(retry).build()?)
     } else if url.starts_with("gs:") {
         Arc::new(GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?)
     } else {

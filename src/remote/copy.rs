@@ -45,6 +45,8 @@ pub struct Remote {
     url: String,
     folder: PathBuf,
     copy: OnceLock<String>,
+    /// Set once the store is known to put nothing over what is there when it is asked not to.
+    holds_back: OnceLock<()>,
     /// Logs of which it is known that the copy's entries are the store's.
     pub(super) same_logs: Mutex<BTreeSet<&'static str>>,
 }
@@ -78,7 +80,14 @@ impl Remote {
     /// A store below its prefix, and the folder of its working copy.
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, url: &str, folder: PathBuf) -> Self {
-        Self { store, url: url.to_owned(), folder, copy: OnceLock::new(), same_logs: Mutex::default() }
+        Self {
+            store,
+            url: url.to_owned(),
+            folder,
+            copy: OnceLock::new(),
+            holds_back: OnceLock::new(),
+            same_logs: Mutex::default(),
+        }
     }
 
     /// The working copy.
@@ -188,7 +197,30 @@ impl Remote {
     /// # Errors
     /// When the store refuses; with [`io::ErrorKind::AlreadyExists`] when something stands there.
     pub fn put_new(&self, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+        self.try_to_put_over()?;
         self.put_as(path, bytes, PutMode::Create)
+    }
+
+    /// Tries, once a process and with a draft, whether the store puts over what is there although it is asked not to. With
+    /// one that does, two writers would lose each other's entries.
+    fn try_to_put_over(&self) -> Result<(), ArchiveError> {
+        if self.holds_back.get().is_some() {
+            return Ok(());
+        }
+        let path = drafts(&self.folder).join(draft_name());
+        let put = || match self.put_as(&path, b"draft", PutMode::Create) {
+            Err(ArchiveError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            put => put.map(|()| true),
+        };
+        put()?;
+        let is_put_over = put()?;
+        self.remove(&path)?;
+        if is_put_over {
+            let words = "it puts over what is there although it is asked not to (If-None-Match): two writers would lose nights";
+            return Err(ArchiveError::Io { path: PathBuf::from(&self.url), source: io::Error::other(words) });
+        }
+        let _ = self.holds_back.set(());
+        Ok(())
     }
 
     fn put_as(&self, path: &Path, bytes: &[u8], mode: PutMode) -> Result<(), ArchiveError> {

@@ -1,9 +1,11 @@
 """A local S3 server for the tests: moto's, with what a test of writers needs of it.
 
 In: a port, or 0 for a free one. Out: its address on standard output, then requests answered until the process is ended.
-`PUT` is done one at a time, because the server itself looks whether a key is there and writes it in two steps. With
-`GET /-/faults?every=N` each N-th request from then on is answered with 503 and not done, 0 for none; the answer says how many
-were. With `GET /-/lost?times=N` the next N puts of a log's entry are done and their answers lost, as on a bad line.
+`PUT` is done one at a time, because the server itself looks whether a key is there and writes it in two steps.
+
+`GET /-/?under=PATH` has requests fail whose path holds PATH, until the next such request; its answer says how often they did
+since the last one. `every=N` answers each N-th with 503 and does not do it. `lost=N` does the next N puts of a log's entry and
+loses their answers, as on a bad line. `deaf=1` puts over what is there although it is asked not to, as old servers do.
 """
 
 import sys
@@ -16,15 +18,32 @@ from werkzeug.test import Client
 
 moto = DomainDispatcherApplication(create_backend_app)
 counting, putting = threading.Lock(), threading.Lock()
-state = {"every": 0, "asked": 0, "failed": 0, "lost": 0}
+state = {"under": None, "every": 0, "lost": 0, "deaf": 0, "asked": 0, "failed": 0}
 
 
 def control(environ):
-    asked = {key: int(values[0]) for key, values in parse_qs(environ["QUERY_STRING"]).items()}
+    asked = {key: values[0] for key, values in parse_qs(environ["QUERY_STRING"]).items()}
     with counting:
-        failed, state["failed"] = state["failed"], 0
-        state.update({"every": asked.get("every", state["every"]), "lost": asked.get("times", state["lost"])})
+        failed = state["failed"]
+        state.update({"under": asked.get("under"), "asked": 0, "failed": 0})
+        state.update({name: int(asked.get(name, 0)) for name in ("every", "lost", "deaf")})
     return str(failed).encode()
+
+
+def fault(path, is_entry):
+    """What this request meets: nothing, a failure, a lost answer, or a server that does not listen."""
+    with counting:
+        if state["under"] is None or state["under"] not in path:
+            return None
+        state["asked"] += 1
+        if state["every"] and state["asked"] % state["every"] == 0:
+            state["failed"] += 1
+            return "failed"
+        if is_entry and state["lost"]:
+            state["lost"] -= 1
+            state["failed"] += 1
+            return "lost"
+        return "deaf" if state["deaf"] else None
 
 
 def app(environ, start_response):
@@ -33,20 +52,16 @@ def app(environ, start_response):
         answer = control(environ)
         start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(answer)))])
         return [answer]
-    is_entry = method == "PUT" and "/_delta_log/" in path and path.endswith(".json")
-    with counting:
-        state["asked"] += 1
-        is_failed = state["every"] > 0 and state["asked"] % state["every"] == 0
-        is_lost = is_entry and state["lost"] > 0
-        state["failed"] += is_failed
-        state["lost"] -= is_lost
-    if is_failed or is_lost:
+    met = fault(path, method == "PUT" and "/_delta_log/" in path and path.endswith(".json"))
+    if met == "deaf":
+        environ.pop("HTTP_IF_NONE_MATCH", None)
+    elif met == "lost":
+        with putting:
+            b"".join(moto(environ, lambda *_: None))
+    elif met == "failed":
         # What was sent has to be read, or the next request on the line begins in the middle of it.
-        if is_lost:
-            with putting:
-                b"".join(moto(environ, lambda *_: None))
-        else:
-            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    if met in ("failed", "lost"):
         start_response("503 Slow Down", [("Content-Type", "text/plain")])
         return [b"slow down"]
     if method == "PUT":
