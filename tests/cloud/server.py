@@ -3,14 +3,14 @@
 In: a port, or 0 for a free one. Out: its address on standard output, then requests answered until the process is ended.
 `PUT` is done one at a time, because the server itself looks whether a key is there and writes it in two steps.
 
-`GET /-/?under=PATH` has requests fail whose path holds PATH, until the next such request; its answer says how often they did
+`GET /-/?under=PREFIX` has requests fail whose key or list is below PREFIX, until the next such request; its answer says how often they did
 since the last one. `every=N` answers each N-th with 503 and does not do it. `lost=N` does the next N puts of a log's entry and
 loses their answers, as on a bad line. `deaf=1` puts over what is there although it is asked not to, as old servers do.
 """
 
 import sys
 import threading
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
@@ -30,10 +30,10 @@ def control(environ):
     return str(failed).encode()
 
 
-def fault(path, is_entry):
+def fault(asked, is_entry):
     """What this request meets: nothing, a failure, a lost answer, or a server that does not listen."""
     with counting:
-        if state["under"] is None or state["under"] not in path:
+        if state["under"] is None or state["under"] not in asked:
             return None
         state["asked"] += 1
         if state["every"] and state["asked"] % state["every"] == 0:
@@ -52,7 +52,8 @@ def app(environ, start_response):
         answer = control(environ)
         start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(answer)))])
         return [answer]
-    met = fault(path, method == "PUT" and "/_delta_log/" in path and path.endswith(".json"))
+    asked = f"{path}?{unquote(environ['QUERY_STRING'])}"
+    met = fault(asked, method == "PUT" and "/_delta_log/" in path and path.endswith(".json"))
     if met == "deaf":
         environ.pop("HTTP_IF_NONE_MATCH", None)
     elif met == "lost":
