@@ -340,7 +340,9 @@ pub fn clear_drafts(output: &Path) -> Result<(), ArchiveError> {
 }
 
 /// Writes a file so that it is whole or not there: as a draft first, onto the disk, then in place, and its place onto the
-/// disk. What was there before is replaced. A dataset on an object store has it there before.
+/// disk. What was there before is replaced.
+///
+/// A dataset on an object store has it there before.
 ///
 /// # Errors
 /// When the disk refuses.

@@ -208,7 +208,53 @@ pub fn shown(output: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use deltalake_core::logstore::object_store::memory::InMemory;
+
     use super::*;
+    use crate::archive::{drafts, write_new, write_whole};
+    use crate::offer::OFFERS;
+
+    #[test]
+    fn what_one_copy_writes_another_reads_and_an_entry_is_put_once() {
+        let (store, folder) = (Arc::new(InMemory::new()), tempfile::tempdir().expect("there is room for a folder"));
+        let copies = ["one", "two"].map(|copy| register(Remote::new(store.clone(), "s3://b/p", folder.path().join(copy))));
+        let [one, two] = copies.map(|copy| {
+            prepare(&copy).expect("the copy is made");
+            copy
+        });
+        let entry = |copy: &Path, version: u64| copy.join(format!("offers/_delta_log/{version:020}.json"));
+        for version in [0, 1, 3] {
+            write_new(&drafts(&one), &entry(&one, version), format!("{version}").as_bytes()).expect("nothing stands there");
+        }
+        let second = write_new(&drafts(&two), &entry(&two, 1), b"another");
+        let is_taken = |error: ArchiveError| matches!(error, ArchiveError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists);
+        assert!(second.is_err_and(is_taken) && !entry(&two, 1).exists());
+        at(&two).expect("it is registered").pull_log(&OFFERS).expect("the store reads");
+        // What comes after a gap is of no use.
+        assert_eq!([0, 1, 3].map(|version| entry(&two, version).exists()), [true, true, false]);
+        let page = |copy: &Path| copy.join("raw/objects/ab/cd.zst");
+        write_whole(&drafts(&one), &page(&one), b"page").expect("it is put");
+        // A file whose bytes never change is never put over.
+        write_whole(&drafts(&two), &page(&two), b"damaged").expect("it is there");
+        std::fs::remove_file(page(&two)).expect("it was written");
+        have(&page(&two)).expect("the store reads");
+        assert_eq!(std::fs::read(page(&two)).expect("it is fetched"), b"page");
+        for text in ["first", "second"] {
+            write_whole(&drafts(&one), &one.join("runs/a.json"), text.as_bytes()).expect("it is put");
+            prepare(&two).expect("the store reads");
+            assert_eq!(std::fs::read_to_string(two.join("runs/a.json")).expect("it is brought"), text);
+        }
+        // A store that was emptied and filled again is another dataset.
+        let other = Arc::new(InMemory::new());
+        let third = register(Remote::new(other, "s3://b/p", folder.path().join("three")));
+        std::fs::create_dir_all(entry(&third, 0).parent().expect("it stands in a folder")).expect("there is room");
+        std::fs::write(entry(&third, 0), b"0").expect("there is room");
+        let told = at(&third)
+            .expect("it is registered")
+            .pull_log(&OFFERS)
+            .map_err(|error| Failed::new(crate::exit::Exit::Refused, "", &error));
+        assert!(told.is_err_and(|failed| failed.to_string().contains("which is a copy")));
+    }
 
     #[test]
     fn a_path_is_a_folder_unless_it_begins_like_an_address() {

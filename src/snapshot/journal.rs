@@ -190,8 +190,10 @@ fn is_held(path: &Path, plan: Option<&Plan>) -> bool {
     plan.is_some_and(|plan| plan.host != lock::writer(path)) && age.is_none_or(|age| age < OTHER_HOST_HOLDS)
 }
 
-/// Removes a file; one that is not there is removed already. From an object store only a list goes: a file of a table that no
-/// log names is nobody's there, and one that another run is about to name must not be lost.
+/// Removes a file; one that is not there is removed already.
+///
+/// From an object store only a list goes: a file of a table that no log names is nobody's there, and one that another run is
+/// about to name must not be lost.
 ///
 /// # Errors
 /// When the disk refuses.
