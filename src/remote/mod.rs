@@ -15,7 +15,6 @@ mod wait;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use gpuledger_scrapers::sha256;
 use url::Url;
 
 use crate::archive::ArchiveError;
@@ -152,13 +151,13 @@ fn open(url: &str) -> Result<PathBuf, AddressError> {
 fn open(url: &str) -> Result<PathBuf, AddressError> {
     let connection = connect::connect(url)?;
     // One bucket name on two servers is two buckets.
-    let name = sha256(format!("{url}\n{}", connection.server).as_bytes());
+    let name = gpuledger_scrapers::sha256(format!("{url}\n{}", connection.server).as_bytes());
     let folder = cache(url)?.join(format!("{}-{}", url.rsplit('/').next().unwrap_or("dataset"), &name[..16]));
     Ok(register(Remote::new(connection.store, url, folder)))
 }
 
-/// Has everything below a store's working copy go by the store.
-fn register(remote: Remote) -> PathBuf {
+/// Has everything below a store's working copy go by the store; the working copy.
+pub fn register(remote: Remote) -> PathBuf {
     let folder = remote.folder().to_owned();
     let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
     if !open.iter().any(|known| known.folder() == folder) {
