@@ -131,7 +131,8 @@ fn an_object_store_that_is_not_built_in_is_refused_with_what_builds_it_in_and_no
     for verb in ["check", "status", "night", "run"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
         let output = command.args(["schedule", verb]).arg(&schedule).current_dir(&folder).output().expect("the program runs");
-        assert!(code(&output) == Some(2) && stderr(&output).contains("`cloud`"), "{verb}: {}", stderr(&output));
+        let said = stdout(&output) + &stderr(&output);
+        assert!(code(&output) == Some(2) && said.contains("`cloud`"), "{verb}: {said}");
     }
     let entries = std::fs::read_dir(folder.path()).expect("it can be listed").count();
     assert_eq!(entries, 1, "something was made beside the schedule");
