@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fetch::Validators;
 use crate::night::SnapshotId;
+use crate::remote;
 
 /// Compression level, zstd's own default. At 9 a price list takes a third less room and seven times as long, which is then
 /// the longest step of its way from the server to the archive.
@@ -166,8 +167,10 @@ impl Archive {
     pub fn keep(&self, answer: Answer) -> Result<(Receipt, Page), ArchiveError> {
         let sha256 = sha256(&answer.body);
         let path = self.object(&sha256);
-        // A damaged object is written again: the bytes at hand are those that its name says.
-        if self.read(&sha256).is_err() {
+        // A damaged object is written again: the bytes at hand are those that its name says. One that another machine has
+        // removed from a store is put there again.
+        let is_kept = self.read_here(&sha256).is_ok() && remote::at(&path).map_or(Ok(true), |remote| remote.has(&path))?;
+        if !is_kept {
             let packed = zstd::encode_all(answer.body.as_slice(), ZSTD_LEVEL)
                 .map_err(|source| ArchiveError::Io { path: path.clone(), source })?;
             write_whole(&self.drafts, &path, &packed)?;
@@ -195,6 +198,12 @@ impl Archive {
     /// # Errors
     /// When it is not there, cannot be inflated, or holds other bytes.
     pub fn read(&self, sha: &str) -> Result<Vec<u8>, ArchiveError> {
+        remote::have(&self.object(sha))?;
+        self.read_here(sha)
+    }
+
+    /// The same of what is on this disk.
+    fn read_here(&self, sha: &str) -> Result<Vec<u8>, ArchiveError> {
         let path = self.object(sha);
         let io = |source| ArchiveError::Io { path: path.clone(), source };
         let body = zstd::decode_all(File::open(&path).map_err(io)?).map_err(io)?;
@@ -258,7 +267,9 @@ impl Archive {
     /// The last answer of an address and its bytes, if they are still whole. Anything doubtful is as good as nothing.
     #[must_use]
     pub fn recall(&self, url: &str) -> Option<(LastAnswer, Vec<u8>)> {
-        let last: LastAnswer = serde_json::from_slice(&fs::read(self.address(url)).ok()?).ok()?;
+        let path = self.address(url);
+        remote::have(&path).ok()?;
+        let last: LastAnswer = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         let body = self.read(&last.receipt.sha256).ok().filter(|_| last.receipt.url == url)?;
         Some((last, body))
     }
@@ -269,6 +280,9 @@ impl Archive {
     /// When the disk refuses.
     pub fn forget(&self, url: &str) -> Result<(), ArchiveError> {
         let path = self.address(url);
+        if let Some(remote) = remote::at(&path) {
+            remote.remove(&path)?;
+        }
         match fs::remove_file(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(ArchiveError::Io { path, source }),
             _ => Ok(()),
@@ -291,8 +305,14 @@ fn receipts_text(receipts: &[Receipt]) -> String {
     serde_json::to_string_pretty(receipts).expect("a receipt is plain data")
 }
 
-/// A JSON file; `None` when it is not there.
+/// A JSON file of a dataset; `None` when it is not there.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, ArchiveError> {
+    remote::have(path)?;
+    read_json_here(path)
+}
+
+/// The same of what is on this disk.
+pub(crate) fn read_json_here<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, ArchiveError> {
     let io = |source| ArchiveError::Io { path: path.to_owned(), source };
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -322,9 +342,19 @@ pub fn clear_drafts(output: &Path) -> Result<(), ArchiveError> {
 /// Writes a file so that it is whole or not there: as a draft first, onto the disk, then in place, and its place onto the
 /// disk. What was there before is replaced.
 ///
+/// A dataset on an object store has it there before.
+///
 /// # Errors
 /// When the disk refuses.
 pub fn write_whole(drafts: &Path, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    if let Some(remote) = remote::at(path) {
+        remote.put(path, bytes)?;
+    }
+    write_whole_here(drafts, path, bytes)
+}
+
+/// The same on this disk alone, for what comes from a store or is this machine's own.
+pub(crate) fn write_whole_here(drafts: &Path, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     place(drafts, path, bytes, |draft| fs::rename(draft, path))
 }
 
@@ -333,6 +363,17 @@ pub fn write_whole(drafts: &Path, path: &Path, bytes: &[u8]) -> Result<(), Archi
 /// # Errors
 /// When the disk refuses; with [`io::ErrorKind::AlreadyExists`] when it is there.
 pub fn write_new(drafts: &Path, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    let Some(remote) = remote::at(path) else { return write_new_here(drafts, path, bytes) };
+    remote.put_new(path, bytes)?;
+    match write_new_here(drafts, path, bytes) {
+        // Another process has brought it from the store since.
+        Err(_) if fs::read(path).is_ok_and(|there| there == bytes) => Ok(()),
+        written => written,
+    }
+}
+
+/// The same on this disk alone.
+pub(crate) fn write_new_here(drafts: &Path, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     place(drafts, path, bytes, |draft| {
         fs::hard_link(draft, path)?;
         // The draft's second name is of no use any more; the next run removes it where this one cannot.

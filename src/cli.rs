@@ -81,6 +81,30 @@ pub enum Verb {
     Man(Man),
 }
 
+impl Verb {
+    /// The dataset that the command line names; none where a schedule or nothing says it.
+    pub const fn dataset_mut(&mut self) -> Option<&mut Dataset> {
+        Some(match self {
+            Self::Collect(args) => &mut args.dataset,
+            Self::Snapshots(args) | Self::Providers(args) => &mut args.dataset,
+            Self::Offers(args) => &mut args.dataset,
+            Self::Cheapest(args) => &mut args.dataset,
+            Self::Diff(args) => &mut args.dataset,
+            Self::Trend(args) => &mut args.dataset,
+            Self::Findings(args) => &mut args.dataset,
+            Self::Runs(args) => &mut args.dataset,
+            Self::Replay(args) => &mut args.dataset,
+            Self::Explain(args) => &mut args.dataset,
+            Self::Archive(ArchiveVerb::Prune(args)) => &mut args.dataset,
+            Self::Backfill(args) => &mut args.dataset,
+            Self::Doctor(args) => &mut args.dataset,
+            Self::Import(args) => &mut args.dataset,
+            Self::Parse(_) | Self::Record(_) | Self::Hardware(_) => return None,
+            Self::Schedule(_) | Self::Completions(_) | Self::Man(_) => return None,
+        })
+    }
+}
+
 /// What to do with schedules.
 #[derive(Debug, Subcommand)]
 pub enum ScheduleVerb {
@@ -164,7 +188,7 @@ pub struct ScheduleNext {
 /// Where the dataset is.
 #[derive(Debug, Clone, Args)]
 pub struct Dataset {
-    /// Root of the dataset
+    /// Root of the dataset: a folder, or s3://BUCKET/PREFIX where object stores are built in
     #[arg(long, value_name = "DIR", default_value = "output", env = "GPULEDGER_OUTPUT")]
     pub output: PathBuf,
 }

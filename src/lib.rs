@@ -36,6 +36,8 @@ pub mod normalise;
 pub mod offer;
 /// What a run leaves beside the tables.
 pub mod record;
+/// Datasets on an object store, and their working copies.
+pub mod remote;
 /// The only room that knows Parquet and the Delta log.
 pub mod snapshot;
 /// Pages that need no network: recordings and files.

@@ -12,6 +12,7 @@ use chrono::Utc;
 
 use crate::archive::ArchiveError;
 use crate::night::second;
+use crate::remote;
 use crate::snapshot::SnapshotError;
 
 /// Name of the file, below the dataset.
@@ -64,6 +65,13 @@ pub fn holder(output: &Path) -> std::io::Result<Option<String>> {
 pub fn this_run() -> String {
     let since = second(Utc::now());
     format!("process {} on {} since {since}", std::process::id(), host())
+}
+
+/// Who writes to a dataset, so that runs whose locks are seen are told from others: this machine, and on an object store the
+/// working copy too.
+#[must_use]
+pub fn writer(output: &Path) -> String {
+    remote::at(output).map_or_else(host, |remote| remote.writer())
 }
 
 /// Name of this machine, as far as it can be told without asking a name server.

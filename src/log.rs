@@ -100,7 +100,7 @@ fn json_line(level: Level, event: &str, fields: &Value) -> String {
 
 /// Tells that a night begins.
 pub fn night_began(snapshot: &str, output: &std::path::Path) {
-    let output = output.display().to_string();
+    let output = crate::remote::shown(output);
     if !is_watched() {
         let plain = format!("night {snapshot} begins, into {output}");
         say(Level::Info, "night_began", &plain, &json!({ "snapshot_id": snapshot, "output": output }));

@@ -22,10 +22,11 @@ use crate::record::ProviderRecord;
 use crate::recorder::RecordError;
 use crate::run::{self, Night};
 use crate::schedule;
-use crate::snapshot::read;
+use crate::snapshot::{SnapshotError, read};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
 use crate::{
     catalogue, cheapest, doctor, explain, export, findings, import, log, machines, manual, offers, page, parse, prune, recorder,
+    remote,
     replay, runs, trend,
 };
 
@@ -44,7 +45,11 @@ pub struct Said {
 ///
 /// # Errors
 /// When it cannot be done.
-pub async fn run(cli: Cli) -> Result<Said, Failed> {
+pub async fn run(mut cli: Cli) -> Result<Said, Failed> {
+    if let Some(dataset) = cli.verb.dataset_mut() {
+        dataset.output = remote::folder_of(&dataset.output)?;
+        remote::prepare(&dataset.output).map_err(SnapshotError::Disk)?;
+    }
     match cli.verb {
         Verb::Collect(args) => collect(&args).await,
         Verb::Snapshots(args) => snapshots(&args).await,
@@ -215,7 +220,7 @@ fn conclusion(night: &Night, output: &Path, is_recorded: bool) -> String {
         "already_published" => {
             format!("Snapshot {} is published already, with the same rows: nothing was changed.", night.snapshot)
         }
-        _ => format!("Published snapshot {}: {} offers, in {}.", night.snapshot, night.record.offers, output.display()),
+        _ => format!("Published snapshot {}: {} offers, in {}.", night.snapshot, night.record.offers, remote::shown(output)),
     };
     if is_recorded {
         let of = |input: Input| {

@@ -31,7 +31,7 @@ use crate::snapshot::recover::{clear_uncommitted, write_sidecars};
 use crate::snapshot::{SnapshotError, read};
 use crate::source::SourceError;
 use crate::validate::{ScopeCoverage, ScopeStatus, Verdict, validate};
-use crate::{feed, lock, log, validate::Finding};
+use crate::{feed, lock, log, remote, validate::Finding};
 
 /// What can stop a run before it has an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +141,10 @@ pub async fn judge_and_publish(
     let is_published = published.iter().any(|known| known.id == snapshot);
     // A published night keeps the receipts of the pages that it was made of.
     let sidecars = if is_published { Vec::new() } else { kept::beside(snapshot, &deliveries) };
-    write_sidecars(output, &sidecars)?;
+    // On an object store they would stand over those of another machine's run that is quicker.
+    if remote::at(output).is_none() {
+        write_sidecars(output, &sidecars)?;
+    }
     let gathered: Vec<Gathered> = deliveries.into_iter().map(|delivery| gather(delivery, archive)).collect();
     let judged = judge(output, snapshot, &gathered, more_rates, None).await?;
     let (started_at, scheduled) = started;
@@ -277,6 +280,9 @@ pub async fn conclude(output: &Path, started: Started, judged: Judged) -> Result
     }
     let Some(night) = &verdict.night else {
         if !is_published {
+            if remote::at(output).is_some() {
+                write_sidecars(output, &sidecars)?;
+            }
             record::keep(output, &record)?;
         }
         return Ok(Night { snapshot, exit: Exit::Refused, record, findings: verdict.findings });

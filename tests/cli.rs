@@ -106,6 +106,38 @@ fn what_does_not_exist_is_named_with_what_does() {
     }
 }
 
+#[cfg(not(feature = "cloud"))]
+#[test]
+fn an_object_store_that_is_not_built_in_is_refused_with_what_builds_it_in_and_no_folder_is_made() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for address in ["s3://bucket/prefix", "S3://bucket/prefix", "gs://bucket/prefix", "az://bucket/prefix"] {
+        for verb in [&["collect", "--recorded"][..], &["offers"], &["doctor"]] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
+            let output =
+                command.args(verb).env("GPULEDGER_OUTPUT", address).current_dir(&folder).output().expect("the program runs");
+            assert_eq!(code(&output), Some(2), "{address} {verb:?}");
+            let words = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains("feature `cloud`") && words.contains("cargo build --release --features cloud"), "{words}");
+        }
+    }
+    for address in ["s3:bucket", "s3:/bucket/prefix", "http://127.0.0.1/prefix", "file:///tmp/prefix"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
+        let output = command.args(["collect", "--recorded", "--output", address]).current_dir(&folder).output();
+        assert_eq!(code(&output.expect("the program runs")), Some(2), "{address}");
+    }
+    let schedule = folder.path().join("nightly.toml");
+    let text = include_str!("../schedules/nightly.toml").replace("output = \"output\"", "output = \"s3://bucket/prefix\"");
+    std::fs::write(&schedule, text).expect("there is room for a schedule");
+    for verb in ["check", "status", "night", "run"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpuledger"));
+        let output = command.args(["schedule", verb]).arg(&schedule).current_dir(&folder).output().expect("the program runs");
+        let said = stdout(&output) + &stderr(&output);
+        assert!(code(&output) == Some(2) && said.contains("`cloud`"), "{verb}: {said}");
+    }
+    let entries = std::fs::read_dir(folder.path()).expect("it can be listed").count();
+    assert_eq!(entries, 1, "something was made beside the schedule");
+}
+
 #[test]
 fn an_empty_dataset_says_how_to_fill_it() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::{Lines, causes, files_below, restore, word};
+use super::{Lines, causes, dataset, files_below, restore, word};
 use crate::archive::{Archive, Receipt, drafts};
 use crate::lock;
 use crate::night::SnapshotId;
@@ -16,7 +16,7 @@ const SAMPLE: usize = 50;
 
 /// The command whose start takes back what dead runs left.
 pub(super) fn clear(output: &Path) -> String {
-    format!("gpuledger collect --output {}", word(output))
+    format!("gpuledger collect --output {}", dataset(output))
 }
 
 /// Whether a file is on the list of a run.

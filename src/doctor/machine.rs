@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use gpuledger_scrapers::{ALL, recordings};
 
-use super::{Lines, word};
+use super::{Lines, dataset, word};
 use crate::fetch::Key;
 use crate::lock::{self, LOCK_FILE};
 use crate::night::{SnapshotId, second};
@@ -24,7 +24,7 @@ pub(super) fn folder(output: &Path, lines: &mut Lines) {
     match std::fs::metadata(output) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let says = format!("{} is not there; the first night makes it", output.display());
-            lines.warning(of, says, format!("gpuledger collect --output {}", word(output)));
+            lines.warning(of, says, format!("gpuledger collect --output {}", dataset(output)));
             return;
         }
         Err(error) => lines.problem(of, format!("{}: {error}", output.display()), format!("ls -ld {}", word(output))),

@@ -18,7 +18,9 @@ use crate::exit::Exit;
 use crate::failed::Failed;
 use crate::frame::Columns;
 use crate::print::{self, Format};
+use crate::remote;
 use crate::report::Said;
+use crate::snapshot::SnapshotError;
 
 /// How grave a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,8 +92,11 @@ impl Lines {
 /// What `doctor` says.
 ///
 /// # Errors
-/// Only on a fault of the program: what is wrong with the dataset is a line.
+/// When an object store cannot be read, and on a fault of the program: what is wrong with the dataset is a line.
 pub async fn doctor(args: &Doctor) -> Result<Said, Failed> {
+    if let Some(remote) = remote::at(&args.dataset.output) {
+        remote.pull_everything().map_err(SnapshotError::Disk)?;
+    }
     let lines = examine(&args.dataset.output, args.all, &args.schedules).await;
     let problems = lines.iter().filter(|line| line.state == State::Problem).count();
     let warnings = lines.iter().filter(|line| line.state == State::Warning).count();
@@ -149,6 +154,11 @@ fn word(path: &Path) -> String {
     if is_plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
+/// The dataset as one writes it after `--output`.
+fn dataset(output: &Path) -> String {
+    word(Path::new(&remote::shown(output)))
+}
+
 /// An error with its causes, in one line.
 fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     Failed::new(Exit::Refused, "", error).to_string().trim_start_matches("failed to ").replace('\n', " ")
@@ -156,6 +166,10 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// The command that brings a file back from a backup.
 fn restore(output: &Path, path: &Path) -> String {
+    if remote::at(output).is_some() {
+        // What is gone from the working copy is fetched again.
+        return format!("rm -r {}", word(path));
+    }
     let below = path.strip_prefix(output).unwrap_or(path);
     format!("cp -p {} {}", word(&Path::new("BACKUP").join(below)), word(path))
 }

@@ -7,9 +7,10 @@ use std::path::Path;
 use gpuledger_scrapers::sha256;
 use polars::prelude::{ParquetReader, SerReader as _};
 
-use super::{Lines, causes, files_below, restore, word};
+use super::{Lines, causes, dataset, files_below, restore, word};
 use crate::night::{SnapshotId, second};
 use crate::offer::{COVERAGE, OFFERS, RATES, SCHEMA_VERSION, Table};
+use crate::remote;
 use crate::snapshot::log::{Log, LoggedFile};
 use crate::snapshot::schema;
 
@@ -74,13 +75,18 @@ fn columns(output: &Path, log: &Log, lines: &mut Lines) {
         lines.good(&of, format!("{} columns, as in this program (version {SCHEMA_VERSION})", table.columns.len()));
     } else {
         let says = format!("an earlier program made the dataset: {} come with the next night, null before", missing.join(", "));
-        lines.warning(&of, says, format!("gpuledger collect --output {}", word(output)));
+        lines.warning(&of, says, format!("gpuledger collect --output {}", dataset(output)));
     }
 }
 
 /// Whether every file that the log names is there, with the size, the rows and the bytes it was published with.
 fn whole(output: &Path, table: &Table, files: &[LoggedFile], all: bool, lines: &mut Lines) {
     let (before, of) = (lines.count(), format!("{} files", table.name));
+    if let Some(remote) = remote::at(output)
+        && let Err(error) = remote.have(&files.iter().map(|file| file.file.as_path()).collect::<Vec<_>>())
+    {
+        lines.problem(&of, causes(&error), format!("gpuledger doctor --output {}", remote.url()));
+    }
     let first_read = if all { 0 } else { files.len().saturating_sub(NEWEST) };
     for (index, file) in files.iter().enumerate() {
         if let Some(says) = damage(file, index >= first_read) {
@@ -156,7 +162,7 @@ fn together(output: &Path, published: &BTreeSet<SnapshotId>, covered: Option<&BT
     for id in covered.difference(published) {
         let at = second(id.instant());
         let says = format!("{id} has coverage and no offers: a run died before it published them");
-        lines.warning(of, says, format!("gpuledger collect --at {at} --output {}", word(output)));
+        lines.warning(of, says, format!("gpuledger collect --at {at} --output {}", dataset(output)));
     }
     if !published.is_empty() {
         lines.good_since(before, of, format!("the same {} nights in both", published.len()));

@@ -19,8 +19,10 @@ use crate::archive::{Archive, ArchiveError, read_json};
 use crate::cli::Prune;
 use crate::exit::Exit;
 use crate::lock;
+use crate::remote::{self, Remote};
 use crate::report::{Failed, Said};
 use crate::run;
+use crate::snapshot::{SnapshotError, journal};
 use need::Needs;
 
 /// Version of the record.
@@ -81,8 +83,19 @@ pub async fn prune_at(args: &Prune, now: DateTime<Utc>) -> Result<Said, Failed> 
     // A number of days before all time keeps everything.
     let since = TimeDelta::try_days(i64::from(args.keep_days)).and_then(|days| now.checked_sub_signed(days));
     let since = since.unwrap_or(DateTime::<Utc>::MIN_UTC);
+    let remote = remote::at(output);
+    if let Some(remote) = &remote {
+        remote.pull_below("raw/receipts").map_err(failed)?;
+        let others = journal::left(output, None).map_err(failed)?;
+        if let Some(plan) = others.into_iter().filter(|other| other.is_held).find_map(|other| other.plan) {
+            return Err(SnapshotError::Locked { owner: plan.host }.into());
+        }
+    }
     let needs = Needs::read(output, &archive, since, args.published_too).await?;
-    let (objects, strangers) = objects(&archive).map_err(failed)?;
+    let (objects, strangers) = match &remote {
+        Some(remote) => stored(remote, &archive).map_err(failed)?,
+        None => objects(&archive).map_err(failed)?,
+    };
     let kept = objects.len();
     let going: Vec<Object> = objects.into_iter().filter(|object| needs.may_go(&object.sha256, object.written_at)).collect();
     let record = PruneRecord {
@@ -107,6 +120,9 @@ pub async fn prune_at(args: &Prune, now: DateTime<Utc>) -> Result<Said, Failed> 
     let text = serde_json::to_vec_pretty(&record).expect("a record is plain data");
     archive.write(&folder(&archive).join(&name), &text).map_err(failed)?;
     for object in &going {
+        if let Some(remote) = &remote {
+            remote.remove(&object.path).map_err(failed)?;
+        }
         remove(&object.path).map_err(failed)?;
     }
     let _ = writeln!(data, "written down in raw/pruned/{name}");
@@ -151,6 +167,20 @@ fn objects(archive: &Archive) -> Result<(Vec<Object>, usize), ArchiveError> {
                 }
                 _ => strangers += 1,
             }
+        }
+    }
+    Ok((objects, strangers))
+}
+
+/// The same of an object store, as it lists them.
+fn stored(remote: &Remote, archive: &Archive) -> Result<(Vec<Object>, usize), ArchiveError> {
+    let (mut objects, mut strangers) = (Vec::new(), 0);
+    for stored in remote.stored("raw/objects")? {
+        match sha256_of(&stored.path) {
+            Some(sha256) if stored.path == archive.object(&sha256) => {
+                objects.push(Object { sha256, bytes: stored.bytes, written_at: stored.written_at, path: stored.path });
+            }
+            _ => strangers += 1,
         }
     }
     Ok((objects, strangers))

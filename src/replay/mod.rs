@@ -23,6 +23,7 @@ use crate::kept::{self, KeptError};
 use crate::night::SnapshotId;
 use crate::print::{self, Format};
 use crate::prune::when_pruned;
+use crate::remote;
 use crate::report::{Failed, Said};
 use crate::run::{self, Judged, RunError, Started};
 use crate::snapshot::publish::offers_file;
@@ -195,6 +196,7 @@ fn seen(night: &Night<'_>, again: &Judged) -> Result<Seen, Failed> {
         return Err(ReplayError::RefusedToday { night: night.chosen.id, reasons: reasons.join("; ") }.into());
     };
     let path = night.chosen.path();
+    remote::have(path).map_err(RunError::Archive)?;
     let published =
         std::fs::read(path).map_err(|source| RunError::Archive(ArchiveError::Io { path: path.to_owned(), source }))?;
     let (offers, bytes) = offers_file(validated)?;

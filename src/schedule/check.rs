@@ -15,6 +15,7 @@ use crate::deliver::why_not;
 use crate::exit::Exit;
 use crate::failed::Failed;
 use crate::night::second;
+use crate::remote;
 use crate::report::Said;
 use crate::run;
 
@@ -70,7 +71,7 @@ fn explained(usable: &Usable, now: DateTime<Utc>) -> Result<String, Failed> {
     for says in asked(schedule)? {
         line("asks", says);
     }
-    line("writes", format!("to {}", usable.output().display()));
+    line("writes", format!("to {}", remote::shown(&usable.output())));
     line(
         "lasts",
         format!(

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::ledger::{Ledger, LedgerNight};
-use crate::archive::{ArchiveError, drafts, write_whole};
+use crate::archive::{ArchiveError, drafts, write_whole_here};
 use crate::record::RUNS;
 
 /// Version of the file.
@@ -58,7 +58,8 @@ impl Health {
     /// When the disk refuses.
     pub fn keep(&self, output: &Path) -> Result<(), ArchiveError> {
         let text = serde_json::to_vec_pretty(self).expect("words about a service are plain data");
-        write_whole(&drafts(&output.join(RUNS).join("schedules")), &path(output), &text)
+        // A service is this machine's, wherever the dataset is.
+        write_whole_here(&drafts(&output.join(RUNS).join("schedules")), &path(output), &text)
     }
 }
 

@@ -29,8 +29,10 @@ use crate::lock;
 use crate::log::{self, Level, LogForm};
 use crate::night::second;
 use crate::record::RUNS;
+use crate::remote;
 use crate::report::Said;
 use crate::run::open_for_writing;
+use crate::snapshot::SnapshotError;
 
 /// The clock is looked at at least so often: a clock that was set shows within this time.
 const TICK: Duration = Duration::from_secs(30);
@@ -88,6 +90,9 @@ pub async fn run(args: &ScheduleRun) -> Result<Said, Failed> {
     let mut datasets: BTreeMap<PathBuf, Vec<Usable>> = BTreeMap::new();
     for usable in read_all(&args.files)? {
         datasets.entry(usable.output()).or_default().push(usable);
+    }
+    for output in datasets.keys() {
+        remote::prepare(output).map_err(SnapshotError::Disk)?;
     }
     // The path as it is now: after the program is replaced, its nights are those of the new one.
     let program = std::env::current_exe().map_err(|error| Failed::new(Exit::Bug, "find this program", &error))?;

@@ -26,6 +26,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
 use crate::alerts::Alerts;
+use crate::remote::{self, AddressError};
 use due::{Due, DueError};
 
 /// So many due instants are looked at to know how close to each other they come: more than there are in an hour.
@@ -144,6 +145,15 @@ pub enum ScheduleError {
         #[source]
         source: DueError,
     },
+    /// The dataset cannot be had.
+    #[error("use `output` of schedule {}", path.display())]
+    NoDataset {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: AddressError,
+    },
     /// A night could start only after the next one is due.
     #[error("use `jitter_minutes` of schedule {}: nights are due as close as {gap_minutes} minutes, so fewer than that", path.display())]
     JitterTooLong {
@@ -174,7 +184,11 @@ pub enum ScheduleError {
 
 impl From<ScheduleError> for crate::failed::Failed {
     fn from(error: ScheduleError) -> Self {
-        Self::new(crate::exit::Exit::Usage, "", &error)
+        let failed = Self::new(crate::exit::Exit::Usage, "", &error);
+        match error {
+            ScheduleError::NoDataset { source, .. } => failed.with_help(&source.help()),
+            _ => failed,
+        }
     }
 }
 
@@ -267,8 +281,10 @@ pub fn read(path: &Path) -> Result<(Schedule, Due), ScheduleError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(text: &str, path: &Path) -> Result<(Schedule, Due), ScheduleError> {
-    let schedule: Schedule = toml::from_str(text)
+    let mut schedule: Schedule = toml::from_str(text)
         .map_err(|error| ScheduleError::NotASchedule { path: path.to_owned(), reason: in_one_line(&error) })?;
+    schedule.output =
+        remote::folder_of(&schedule.output).map_err(|source| ScheduleError::NoDataset { path: path.to_owned(), source })?;
     let due = Due::new(&schedule.cron, &schedule.time_zone).map_err(|source| ScheduleError::NeverDue {
         path: path.to_owned(),
         field: if matches!(source, DueError::UnknownZone { .. }) { "time_zone" } else { "cron" },

@@ -24,7 +24,7 @@ use crate::record::Scheduled;
 use crate::report::{self, Said};
 use crate::run::open_for_writing;
 use crate::snapshot::{SnapshotError, journal, read as published};
-use crate::{lock, log};
+use crate::{lock, log, remote};
 
 /// After fetching has ended, what was had is read, judged and published; a night that needs longer than this for it is ended.
 pub const GRACE_MINUTES: u64 = 10;
@@ -63,6 +63,7 @@ pub async fn night(args: &ScheduleNight) -> Result<Said, Failed> {
     let (schedule, due) = read(&args.file)?;
     let usable = Usable { path: args.file.clone(), schedule, due };
     let (schedule, output) = (&usable.schedule, usable.output());
+    remote::prepare(&output).map_err(SnapshotError::Disk)?;
     let rules = Rules::of(schedule, usable.due.clone());
     let folder = ledger::folder(&output, &schedule.name);
     let lock = lock::take(&folder)?;

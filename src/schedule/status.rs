@@ -16,7 +16,9 @@ use crate::frame::Columns;
 use crate::lock;
 use crate::print::{self, Heading, heading};
 use crate::record::RUNS;
+use crate::remote;
 use crate::report::Said;
+use crate::snapshot::SnapshotError;
 
 /// Columns of the list on the terminal.
 pub const HEADINGS: [Heading; 8] = [
@@ -55,7 +57,11 @@ struct Counted {
 /// When a schedule cannot be used.
 pub fn status(args: &ScheduleStatus, now: DateTime<Utc>) -> Result<Said, Failed> {
     let count = usize::try_from(args.count).unwrap_or(usize::MAX);
-    let lines: Vec<Line> = read_all(&args.files)?.iter().flat_map(|usable| lines(usable, count, now)).collect();
+    let schedules = read_all(&args.files)?;
+    for usable in &schedules {
+        remote::prepare(&usable.output()).map_err(SnapshotError::Disk)?;
+    }
+    let lines: Vec<Line> = schedules.iter().flat_map(|usable| lines(usable, count, now)).collect();
     let gaps = lines.iter().filter(|line| line.night == GAP).count();
     let mut columns = Columns::new(lines.len());
     let night = |line: &Line| line.of.clone();

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::archive::{ArchiveError, Sidecar, draft_name, drafts, sync_folder};
 use crate::lock;
 use crate::night::SnapshotId;
+use crate::remote;
 
 /// How the names of these lists begin, in the root of a dataset.
 const ON_ITS_WAY: &str = ".on-its-way";
@@ -66,6 +67,13 @@ impl Journal {
         let text = serde_json::to_vec(plan).expect("a plan is plain data");
         let held =
             hold(&drafts(output), &name, &path, &text).map_err(|source| ArchiveError::Io { path: path.clone(), source })?;
+        if let Some(remote) = remote::at(&path)
+            && let Err(error) = remote.put(&path, &text)
+        {
+            // Nothing is in its place yet, so a list that stays is of no harm.
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
         Ok(Self { path, _held: held })
     }
 
@@ -112,13 +120,36 @@ fn hold(drafts: &Path, name: &str, path: &Path, text: &[u8]) -> io::Result<File>
 /// # Errors
 /// When the dataset cannot be listed.
 pub fn left(output: &Path, own: Option<&Journal>) -> Result<Vec<Left>, ArchiveError> {
+    if let Some(remote) = remote::at(output) {
+        remote.pull_lists()?;
+    }
+    lists(output, own)
+}
+
+/// Whether a path is that of a list.
+pub(crate) fn is_list(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ON_ITS_WAY))
+}
+
+/// Takes away the lists of other working copies that are not `there`, in their store, any more.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn forget_others(output: &Path, writer: &str, there: &[PathBuf]) -> Result<(), ArchiveError> {
+    let is_others = |left: &Left| left.plan.as_ref().is_some_and(|plan| plan.host != writer);
+    for left in lists(output, None)?.iter().filter(|left| is_others(left) && !there.contains(&left.path)) {
+        fs::remove_file(&left.path).or_else(gone).map_err(|source| ArchiveError::Io { path: left.path.clone(), source })?;
+    }
+    Ok(())
+}
+
+fn lists(output: &Path, own: Option<&Journal>) -> Result<Vec<Left>, ArchiveError> {
     let io = |source| ArchiveError::Io { path: output.to_owned(), source };
     let mut found = Vec::new();
     for entry in fs::read_dir(output).map_err(io)? {
         let entry = entry.map_err(io)?;
         let path = entry.path();
-        let is_list = entry.file_name().to_string_lossy().starts_with(ON_ITS_WAY);
-        if is_list && own.is_none_or(|own| own.path != path) {
+        if is_list(&path) && own.is_none_or(|own| own.path != path) {
             // One that is gone meanwhile was taken away by its run.
             let Ok(text) = fs::read_to_string(&path) else { continue };
             let plan = read(&text);
@@ -156,16 +187,23 @@ fn is_held(path: &Path, plan: Option<&Plan>) -> bool {
         return true;
     }
     let age = file.metadata().and_then(|facts| facts.modified()).ok().and_then(|at| at.elapsed().ok());
-    plan.is_some_and(|plan| plan.host != lock::host()) && age.is_none_or(|age| age < OTHER_HOST_HOLDS)
+    plan.is_some_and(|plan| plan.host != lock::writer(path)) && age.is_none_or(|age| age < OTHER_HOST_HOLDS)
 }
 
 /// Removes a file; one that is not there is removed already.
 ///
+/// From an object store only a list goes: a file of a table that no log names is nobody's there, and one that another run is
+/// about to name must not be lost.
+///
 /// # Errors
 /// When the disk refuses.
 pub fn remove(path: &Path) -> Result<(), ArchiveError> {
-    match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(ArchiveError::Io { path: path.to_owned(), source }),
-        _ => Ok(()),
+    if let Some(remote) = remote::at(path).filter(|_| is_list(path)) {
+        remote.remove(path)?;
     }
+    fs::remove_file(path).or_else(gone).map_err(|source| ArchiveError::Io { path: path.to_owned(), source })
+}
+
+fn gone(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }

@@ -18,6 +18,7 @@ use url::Url;
 use crate::archive::ArchiveError;
 use crate::night::SnapshotId;
 use crate::offer::{SCHEMA_VERSION, Table};
+use crate::remote;
 use crate::snapshot::durable::DurableDisk;
 use crate::snapshot::{SnapshotError, schema};
 
@@ -111,6 +112,9 @@ impl Log {
     /// # Errors
     /// When there is a log and it cannot be read.
     pub async fn open(output: &Path, table: &'static Table) -> Result<Option<Self>, SnapshotError> {
+        if let Some(remote) = remote::at(output) {
+            remote.pull_log(table)?;
+        }
         let folder = output.join(table.name);
         // A log folder without an entry is what a crash while creating leaves, and what another run has that is creating it
         // now. Looked at before it is loaded: an entry that comes in between would make an empty log look like one that lost
@@ -182,6 +186,9 @@ impl Log {
     /// # Errors
     /// When the log cannot be read.
     pub async fn refresh(&mut self) -> Result<(), SnapshotError> {
+        if let Some(remote) = remote::at(&self.folder) {
+            remote.pull_log(self.table)?;
+        }
         self.delta.update_state().await.map_err(|error| failed(self.table, error))
     }
 

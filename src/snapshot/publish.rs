@@ -213,7 +213,7 @@ impl Drafts<'_> {
         let earlier = before.iter().flat_map(|(_, plan)| &plan.files).filter(|file| !files.contains(file)).cloned();
         let files = earlier.collect::<Vec<_>>().into_iter().chain(files.clone()).collect();
         let (run, sidecars) = (self.run.clone(), self.sidecars.to_vec());
-        let plan = Plan { snapshot: self.snapshot.to_string(), host: lock::host(), run, files, sidecars };
+        let plan = Plan { snapshot: self.snapshot.to_string(), host: lock::writer(self.output), run, files, sidecars };
         *journal = Some((Journal::begin(self.output, &plan)?, plan));
         end(before)
     }

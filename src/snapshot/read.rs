@@ -13,6 +13,7 @@ use polars::prelude::*;
 use crate::frame;
 use crate::night::SnapshotId;
 use crate::offer::{COVERAGE, OFFERS, RATES};
+use crate::remote;
 use crate::snapshot::log::{Log, LoggedFile};
 use crate::snapshot::{SnapshotError, schema};
 
@@ -241,6 +242,9 @@ fn columns(log: &Log) -> Result<SchemaRef, SnapshotError> {
 }
 
 fn scan(files: &[LoggedFile], columns: &SchemaRef) -> Result<LazyFrame, SnapshotError> {
+    if let Some(remote) = files.first().and_then(|file| remote::at(&file.file)) {
+        remote.have(&files.iter().map(|file| file.file.as_path()).collect::<Vec<_>>())?;
+    }
     let paths: Vec<PlRefPath> = files.iter().map(|file| PlRefPath::new(file.file.to_string_lossy())).collect();
     let options = ScanArgsParquet {
         glob: false,

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::archive::{Sidecar, drafts, write_whole};
 use crate::night::SnapshotId;
 use crate::offer::{COVERAGE, OFFERS, RATES};
+use crate::remote;
 use crate::snapshot::SnapshotError;
 use crate::snapshot::journal::{self, Journal, Plan};
 use crate::snapshot::log::{Committed, Log, LoggedFile};
@@ -94,7 +95,9 @@ async fn take_back_file(
 pub fn write_sidecars(output: &Path, sidecars: &[Sidecar]) -> Result<(), SnapshotError> {
     for sidecar in sidecars {
         let path = output.join(&sidecar.path);
-        if std::fs::read(&path).ok().as_deref() != Some(sidecar.text.as_bytes()) {
+        // What another machine put over it on a store is not seen here.
+        let may_differ = remote::at(&path).is_some();
+        if may_differ || std::fs::read(&path).ok().as_deref() != Some(sidecar.text.as_bytes()) {
             write_whole(&drafts(output), &path, sidecar.text.as_bytes())?;
         }
     }

@@ -17,6 +17,7 @@ use super::{Schedule, ScheduleError, read};
 use crate::archive::{ArchiveError, write_whole};
 use crate::cli::ScheduleInstall;
 use crate::exit::Exit;
+use crate::remote;
 use crate::report::{Failed, Said};
 
 /// Minutes that a night may take beyond the longest that its schedule gives to fetching: for waiting, reading, publishing.
@@ -67,6 +68,12 @@ pub enum InstallError {
         /// What was given.
         value: String,
     },
+    /// The templates know datasets on a disk alone.
+    #[error("write files for a schedule whose dataset is {url}: they give their user a folder to write to")]
+    OnStore {
+        /// The dataset.
+        url: String,
+    },
     /// The disk refused.
     #[error("write the files")]
     Disk(#[from] ArchiveError),
@@ -77,6 +84,9 @@ impl From<InstallError> for Failed {
         let (exit, help) = match &error {
             InstallError::Schedule(_) => (Exit::Usage, "mend the schedule file first"),
             InstallError::NotPlain { .. } | InstallError::NotInRepository { .. } => (Exit::Usage, "name another path or user"),
+            InstallError::OnStore { .. } => {
+                (Exit::Usage, "have `gpuledger schedule night FILE --if-due` started with the store's keys in its environment")
+            }
             InstallError::Disk(_) => (Exit::Refused, "leave --into out to print the files"),
         };
         Self::new(exit, "", &error).with_help(help)
@@ -117,6 +127,9 @@ pub fn install(args: &ScheduleInstall, now: DateTime<Utc>) -> Result<Said, Faile
 /// As [`install`].
 pub fn files(args: &ScheduleInstall, now: DateTime<Utc>) -> Result<Vec<Ready>, InstallError> {
     let (schedule, due) = read(&args.file)?;
+    if let Some(remote) = remote::at(&schedule.output) {
+        return Err(InstallError::OnStore { url: remote.url().to_owned() });
+    }
     let filling = Filling::new(args, &schedule, &due, now)?;
     let unit = filling.unit.clone();
     let file = |folder, name: String, template: &str| Ready { folder, name, text: filling.fill(template) };
