@@ -1,8 +1,9 @@
 //! Nights of any size, made of the offers of all recordings.
 //!
 //! A night is the machines of each recording in each region of its manifest, as a price list has them, and again under other
-//! names where that is not enough. A machine's price differs from region to region, and in a night two of a hundred move and
-//! one of five hundred is not there. Nothing is random: the same size and number give the same night.
+//! names where that is not enough. Regions are of five tiers with list prices of their own, market prices differ from region to
+//! region; in a night two of a hundred prices move, and one offer of five hundred is not there. Nothing is random: the same size
+//! and number give the same night.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -13,7 +14,7 @@ use gpuledger::gather::{Gathered, Input};
 use gpuledger::night::SnapshotId;
 use gpuledger::normalise::gpu::GpuModels;
 use gpuledger::normalise::currency::{Rate, newest_rate_day};
-use gpuledger_scrapers::contract::{GpuShare, Method, Parsed, PublishedOffer, Terms};
+use gpuledger_scrapers::contract::{GpuShare, Method, Parsed, PricingModel, PublishedOffer, Terms};
 use gpuledger_scrapers::manifest::Manifest;
 use gpuledger_scrapers::{ALL, read, recordings, sha256};
 use rust_decimal::Decimal;
@@ -23,6 +24,9 @@ const PAGE_OFFERS: usize = 1_000;
 
 /// Providers of fewer regions are not repeated under other names.
 const REGIONS_OF_A_LARGE_PROVIDER: usize = 10;
+
+/// Tiers of regions: the regions of one have the same list prices.
+const TIERS: u64 = 5;
 
 /// Nights between two prices of a machine.
 const NIGHTS_OF_A_PRICE: u64 = 50;
@@ -151,7 +155,7 @@ impl Provider {
             return None;
         }
         let machine = hash((name(offer), copy, self.manifest.provider.as_str()));
-        if hash((machine, &offer.sku, number / 10)) % 500 == 0 {
+        if hash((machine, &offer.sku)) % 500 == number % 500 {
             return None;
         }
         let mut offer = offer.clone();
@@ -168,9 +172,13 @@ impl Provider {
         if let Some(sku) = &mut offer.sku {
             *sku = sku_of(sku, machine);
         }
-        let revision = (number + machine % NIGHTS_OF_A_PRICE) / NIGHTS_OF_A_PRICE;
-        let thousandths = 1_000 + machine % 200 + hash((machine, revision)) % 60;
-        let factor = Decimal::new(i64::try_from(thousandths).expect("it is small"), 3);
+        let is_market = matches!(offer.terms.pricing_model, PricingModel::Spot | PricingModel::LowPriority);
+        // A list price is that of its region's tier, a market's that of the region.
+        let tier = hash(region) % TIERS;
+        let place = if is_market { machine } else { hash((name(&offer), tier, generation)) };
+        let revision = (number + place % NIGHTS_OF_A_PRICE) / NIGHTS_OF_A_PRICE;
+        let hundredths = 100 + 5 * tier + if is_market { place % 10 } else { 0 } + hash((place, revision)) % 6;
+        let factor = Decimal::new(i64::try_from(hundredths).expect("it is small"), 2);
         let price = &mut offer.price;
         price.amount = (price.amount * factor).round_dp(6).normalize();
         price.upfront_amount = price.upfront_amount.map(|amount| (amount * factor).round_dp(6).normalize());
