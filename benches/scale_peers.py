@@ -17,7 +17,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-ROUNDS = 3
+ROUNDS = int(os.environ.get("GPULEDGER_SCALE_ROUNDS", "3"))
 PRICE = [
     "published_amount",
     "published_upfront_amount",

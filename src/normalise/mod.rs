@@ -96,10 +96,7 @@ const ROWS_OF_A_THREAD_MIN: usize = 4_096;
 
 /// Works rows out on all cores, each a run of neighbours, and puts what came of them together in order. `work` is told the
 /// place of its first row.
-fn side_by_side<T: Send, R: Send>(rows: &[T], work: impl Fn(usize, &[T]) -> Vec<R> + Sync) -> Vec<R>
-where
-    T: Sync,
-{
+fn side_by_side<T: Sync, R: Send>(rows: &[T], work: impl Fn(usize, &[T]) -> Vec<R> + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let run = rows.len().div_ceil(threads).max(ROWS_OF_A_THREAD_MIN);
     let work = &work;
