@@ -12,7 +12,7 @@ pub mod show;
 mod laws;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use polars::prelude::*;
@@ -179,20 +179,25 @@ fn failed(output: &Path, source: PolarsError) -> SnapshotError {
 
 fn compare(offers_a: LazyFrame, offers_b: LazyFrame, a: &Snapshot, b: &Snapshot, history: &History<'_>) -> PolarsResult<Diff> {
     let rates = rate_moves(&offers_a, &offers_b)?;
-    let side = |offers: LazyFrame, suffix: &str| {
-        let named = |name: &str| col(name).alias(format!("{name}_{suffix}"));
-        offers.select(
-            [col("offer_id")]
-                .into_iter()
-                .chain(PRICE.iter().chain(&WHAT).chain(&ALONG_WHAT).chain(&ALONG).map(|name| named(name)))
-                .collect::<Vec<_>>(),
-        )
+    let side = |offers: LazyFrame, columns: &[&str], suffix: &str| {
+        let named = columns.iter().map(|name| col(*name).alias(format!("{name}_{suffix}")));
+        offers.select([col("offer_id")].into_iter().chain(named).collect::<Vec<_>>())
     };
-    let args = JoinArgs::new(JoinType::Full).with_coalesce(JoinCoalesce::CoalesceColumns);
-    let both = side(offers_a, "a").join(side(offers_b, "b"), [col("offer_id")], [col("offer_id")], args);
+    let both = |a: LazyFrame, b: LazyFrame| {
+        let args = JoinArgs::new(JoinType::Full).with_coalesce(JoinCoalesce::CoalesceColumns);
+        a.join(b, [col("offer_id")], [col("offer_id")], args)
+    };
     let differs = |name: &&str| col(format!("{name}_a")).neq_missing(col(format!("{name}_b")));
     let any_differs = PRICE.iter().map(differs).reduce(Expr::or).expect("there are columns to compare");
-    let rows = both.filter(any_differs).sort(["offer_id"], SortMultipleOptions::default()).collect()?;
+    // Few offers differ, so which they are is asked of the columns of the price alone, and the rest is read of those only.
+    let prices = |offers: &LazyFrame, suffix| side(offers.clone(), &PRICE, suffix);
+    let ids = both(prices(&offers_a, "a"), prices(&offers_b, "b")).filter(any_differs).select([col("offer_id")]).collect()?;
+    let ids = ids.column("offer_id")?.as_materialized_series().clone();
+    let columns: Vec<&str> = PRICE.iter().chain(&WHAT).chain(&ALONG_WHAT).chain(&ALONG).copied().collect();
+    let whole = |offers: LazyFrame, suffix| {
+        side(offers.filter(col("offer_id").is_in(lit(ids.clone()).implode(false), false)), &columns, suffix)
+    };
+    let rows = both(whole(offers_a, "a"), whole(offers_b, "b")).sort(["offer_id"], SortMultipleOptions::default()).collect()?;
 
     let mut lines = Vec::with_capacity(rows.height());
     for row in 0..rows.height() {
@@ -299,12 +304,11 @@ fn change_percent(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 /// Exchange rates that differ between the two sides, one line a currency.
 fn rate_moves(offers_a: &LazyFrame, offers_b: &LazyFrame) -> PolarsResult<Vec<Line>> {
     let rates = |offers: &LazyFrame, name: &str| {
-        offers.clone().filter(col("usd_per_native").is_not_null()).group_by([col("published_currency_code")]).agg([col(
-            "usd_per_native",
-        )
-        .sort_by([col("rate_date")], SortMultipleOptions::default())
-        .last()
-        .alias(name)])
+        // All rows of a currency and day have one rate, and there are few of either.
+        let by_day = offers.clone().filter(col("usd_per_native").is_not_null());
+        let by_day = by_day.group_by([col("published_currency_code"), col("rate_date")]).agg([col("usd_per_native").last()]);
+        let newest = col("usd_per_native").sort_by([col("rate_date")], SortMultipleOptions::default()).last();
+        by_day.group_by([col("published_currency_code")]).agg([newest.alias(name)])
     };
     let currency = [col("published_currency_code")];
     let joined = rates(offers_a, "a").join(rates(offers_b, "b"), currency.clone(), currency, JoinArgs::new(JoinType::Inner));
@@ -381,7 +385,7 @@ struct History<'a> {
     /// The newest of each night: a night that was corrected is no second crawl.
     nights: Vec<&'a Snapshot>,
     complete: HashMap<String, BTreeSet<(String, String)>>,
-    ids: RefCell<HashMap<usize, BTreeSet<String>>>,
+    ids: RefCell<HashMap<usize, HashSet<String>>>,
 }
 
 impl<'a> History<'a> {

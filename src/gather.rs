@@ -230,17 +230,20 @@ impl Gathered {
     }
 
     /// Offers of the scopes that could be read.
-    pub fn offers(&self) -> impl Iterator<Item = Observed> + '_ {
+    pub fn offers(&self) -> impl Iterator<Item = Observed<'_>> + '_ {
         self.scopes.iter().flat_map(move |(name, scope)| {
+            // Neighbours mostly stand on one page.
+            let mut last: Option<&Receipt> = None;
             scope.parsed.offers.iter().map(move |offer| {
-                let page = scope.page(&offer.place.page);
+                let page = last.filter(|page| page.page == offer.place.page).unwrap_or_else(|| scope.page(&offer.place.page));
+                last = Some(page);
                 Observed {
                     manifest: self.manifest,
-                    scope: name.clone(),
-                    source_url: page.url.clone(),
-                    raw_sha256: page.sha256.clone(),
+                    scope: name,
+                    source_url: &page.url,
+                    raw_sha256: &page.sha256,
                     observed_at: page.observed_at,
-                    offer: offer.clone(),
+                    offer,
                 }
             })
         })

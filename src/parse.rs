@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use gpuledger_scrapers::assign_scopes;
-use gpuledger_scrapers::contract::{Page, Parsed, PublishedOffer, SCOPE_INDEX, ScrapeError, Scraper};
+use gpuledger_scrapers::contract::{Page, Parsed, SCOPE_INDEX, ScrapeError, Scraper};
 use polars::prelude::*;
 
 use crate::cli::Parse;
@@ -93,18 +93,18 @@ fn offer_rows(
     parsed: &Parsed,
     at: chrono::DateTime<chrono::Utc>,
 ) -> PolarsResult<DataFrame> {
-    let observe = |offer: &PublishedOffer| {
+    let mut observed = Vec::with_capacity(parsed.offers.len());
+    for offer in &parsed.offers {
         let page = pages.iter().find(|page| page.name == offer.place.page).expect("a parser names only pages it was given");
-        Observed {
+        observed.push(Observed {
             manifest: scraper.manifest(),
-            scope: page.scope.clone(),
-            source_url: page.url.clone(),
-            raw_sha256: page.sha256.clone(),
+            scope: &page.scope,
+            source_url: &page.url,
+            raw_sha256: &page.sha256,
             observed_at: at,
-            offer: offer.clone(),
-        }
-    };
-    let observed: Vec<Observed> = parsed.offers.iter().map(observe).collect();
+            offer,
+        });
+    }
     let rows = normalise(SnapshotId::at(at), &observed, &frame::empty(&RATES))?;
     let reason = col(crate::normalise::HELD_BACK).alias("held_back");
     rows.0

@@ -215,7 +215,7 @@ fn time_of(args: &Collect, scrapers: &[&'static dyn Scraper], now: DateTime<Utc>
 async fn known_rates(
     output: &Path,
     snapshot: SnapshotId,
-    observed: &[Observed],
+    observed: &[Observed<'_>],
     rates: &[Rate],
     nights: Option<&BTreeSet<SnapshotId>>,
 ) -> Result<polars::frame::DataFrame, RunError> {

@@ -2,7 +2,7 @@
 //!
 //! Only a pair that nobody else could be meant by is one: with two offers on a side that agree, all stay removed and added.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{ALONG_WHAT, Line, List, PRICE, WHAT};
 
@@ -26,7 +26,7 @@ pub(super) fn pair(lines: Vec<Line>) -> Vec<Line> {
             _ => None,
         })
         .collect();
-    let come: Vec<usize> = pairs.values().copied().collect();
+    let come: HashSet<usize> = pairs.values().copied().collect();
     let mut kept = Vec::with_capacity(lines.len());
     for (index, line) in lines.iter().enumerate() {
         if let Some(new) = pairs.get(&index) {

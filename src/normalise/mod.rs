@@ -7,6 +7,7 @@
 pub mod currency;
 pub mod gpu;
 pub mod measure;
+mod rates;
 pub mod region;
 pub mod steps;
 pub mod unit;
@@ -15,8 +16,9 @@ pub mod unit;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use gpuledger_scrapers::contract::{GpuShare, PricingModel, PublishedOffer, SourceKind, UNKNOWN_HARDWARE};
 use gpuledger_scrapers::manifest::Manifest;
 use num_rational::Ratio;
@@ -28,29 +30,30 @@ use sha2::{Digest as _, Sha256};
 use crate::frame::{Columns, to_scaled};
 use crate::night::SnapshotId;
 use crate::offer::{DECIMAL_SCALE, OFFERS};
-use currency::{RATE_AGE_DAYS_MAX, RATE_SOURCE_ECB, join_rates, newest_rate_day};
-use gpu::{GpuLabelError, GpuModels};
+use currency::{RATE_AGE_DAYS_MAX, RATE_SOURCE_ECB};
+use gpu::{GpuLabelError, GpuModel, GpuModels, Resolved};
+use rates::{RatesOfDay, RatesOfRows, row_rates};
 use region::Regions;
 use unit::{Exact, HourPrices, hour_prices};
 
 /// Inner column: why a row is held back; null for rows that are comparable.
 pub const HELD_BACK: &str = "_held_back";
 
-/// An offer and where it was seen.
-#[derive(Debug, Clone)]
-pub struct Observed {
+/// An offer and where it was seen. Borrowed, so that a night of a million offers is held once.
+#[derive(Debug, Clone, Copy)]
+pub struct Observed<'a> {
     /// The provider's facts.
     pub manifest: &'static Manifest,
     /// The scope it belongs to.
-    pub scope: String,
+    pub scope: &'a str,
     /// Where its page came from.
-    pub source_url: String,
+    pub source_url: &'a str,
     /// The archived page.
-    pub raw_sha256: String,
+    pub raw_sha256: &'a str,
     /// When the page was read.
     pub observed_at: DateTime<Utc>,
     /// The offer as published.
-    pub offer: PublishedOffer,
+    pub offer: &'a PublishedOffer,
 }
 
 /// A night's rows, comparable and not yet judged.
@@ -59,9 +62,10 @@ pub struct Normalised(pub(crate) DataFrame);
 
 /// What is worked out of one offer before rates are known.
 struct Facts {
-    gpu_model: Option<&'static str>,
+    offer_id: String,
+    gpu_model: Option<&'static GpuModel>,
     gpu_memory_gb: Option<Decimal>,
-    location_code: Option<String>,
+    location_code: Option<&'static str>,
     prices: Option<HourPrices>,
     flags: BTreeSet<&'static str>,
     held_back: Option<String>,
@@ -72,17 +76,66 @@ struct Facts {
 /// # Errors
 /// Only on a fault of the program: what is wrong with a row is said on the row.
 pub fn normalise(snapshot: SnapshotId, observed: &[Observed], rates: &DataFrame) -> PolarsResult<Normalised> {
-    let facts: Vec<Facts> = observed.iter().map(facts_of).collect();
-    let frame = published_columns(snapshot, observed, &facts)?;
-    let frame = join_models(frame)?;
-    let frame = join_places(frame, &facts)?;
-    let frame = join_rates(frame, rates.clone())?;
-    comparable_columns(frame, observed, &facts).map(Normalised)
+    let facts: Vec<Facts> = side_by_side(observed, |_, observed| {
+        let mut labels = Labels::default();
+        observed.iter().map(|observed| facts_of(observed, &mut labels)).collect()
+    });
+    let rates = RatesOfRows::of(observed, rates)?;
+    let comparable: Vec<Comparable> = side_by_side(observed, |first, observed| {
+        let comparable =
+            |(row, observed): (usize, &Observed)| Comparable::of(observed, &facts[first + row], rates.of_row(first + row));
+        observed.iter().enumerate().map(comparable).collect()
+    });
+    let mut columns = published_columns(snapshot, observed, &facts)?;
+    comparable_columns(&mut columns, &comparable);
+    columns.finish()?.select(OFFERS.columns.iter().map(|column| column.name).chain([HELD_BACK])).map(Normalised)
 }
 
-fn facts_of(observed: &Observed) -> Facts {
-    let offer = &observed.offer;
+/// Fewest rows that are worth another thread.
+const ROWS_OF_A_THREAD_MIN: usize = 4_096;
+
+/// Works rows out on all cores, each a run of neighbours, and puts what came of them together in order. `work` is told the
+/// place of its first row.
+fn side_by_side<T: Sync, R: Send>(rows: &[T], work: impl Fn(usize, &[T]) -> Vec<R> + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let run = rows.len().div_ceil(threads).max(ROWS_OF_A_THREAD_MIN);
+    let work = &work;
+    std::thread::scope(|scope| {
+        let started: Vec<_> =
+            rows.chunks(run).enumerate().map(|(at, chunk)| scope.spawn(move || work(at * run, chunk))).collect();
+        let mut made = Vec::with_capacity(rows.len());
+        for thread in started {
+            // A panic goes on as if it had been in this thread.
+            made.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        made
+    })
+}
+
+/// What a label is looked up by: the manifest's provider, the label, and what the source says beside it.
+type LabelKey<'a> = (&'static str, &'a str, Option<Decimal>, Option<&'a str>, bool);
+
+/// Labels that were looked up: a night has few of them, and each stands on many rows.
+type Labels<'a> = HashMap<LabelKey<'a>, Result<Resolved<'static>, String>>;
+
+fn resolve<'a>(observed: &Observed<'a>, label: &'a str, labels: &mut Labels<'a>) -> Result<Resolved<'static>, String> {
+    let (manifest, gpu) = (observed.manifest, &observed.offer.gpu);
+    let (form, is_fraction) = (gpu.form_factor.as_deref(), gpu.share != GpuShare::Whole);
+    let look_up = || {
+        let found = GpuModels::built_in().resolve(label, &manifest.labels, gpu.memory_gb, form, is_fraction);
+        found.map_err(|error| match error {
+            GpuLabelError::Unknown { .. } => format!("unknown_gpu_label: {error}"),
+            GpuLabelError::Ambiguous { .. } => format!("ambiguous_gpu_label: {error}"),
+        })
+    };
+    let key = (manifest.provider.as_str(), label, gpu.memory_gb, form, is_fraction);
+    labels.entry(key).or_insert_with(look_up).clone()
+}
+
+fn facts_of<'a>(observed: &Observed<'a>, labels: &mut Labels<'a>) -> Facts {
+    let offer = observed.offer;
     let mut facts = Facts {
+        offer_id: String::new(),
         gpu_model: None,
         gpu_memory_gb: offer.gpu.memory_gb,
         location_code: None,
@@ -92,23 +145,21 @@ fn facts_of(observed: &Observed) -> Facts {
     };
     let is_fraction = offer.gpu.share != GpuShare::Whole;
     if let Some(label) = &offer.gpu.label {
-        let labels = &observed.manifest.labels;
-        match GpuModels::built_in().resolve(label, labels, offer.gpu.memory_gb, offer.gpu.form_factor.as_deref(), is_fraction) {
+        match resolve(observed, label, labels) {
             Ok(resolved) => {
-                facts.gpu_model = Some(resolved.model.name.as_str());
+                facts.gpu_model = Some(resolved.model);
                 facts.gpu_memory_gb = resolved.memory_gb;
                 if resolved.conflict {
                     facts.flags.insert("gpu_memory_conflict");
                 }
             }
-            Err(error @ GpuLabelError::Unknown { .. }) => facts.held_back = Some(format!("unknown_gpu_label: {error}")),
-            Err(error @ GpuLabelError::Ambiguous { .. }) => facts.held_back = Some(format!("ambiguous_gpu_label: {error}")),
+            Err(reason) => facts.held_back = Some(reason),
         }
     } else if !facts.flags.contains(UNKNOWN_HARDWARE) {
         facts.flags.insert("card_not_named");
     }
     if let Some(region) = &offer.region {
-        facts.location_code = observed.manifest.regions.get(region).cloned();
+        facts.location_code = observed.manifest.regions.get(region).map(String::as_str);
         if facts.location_code.is_none() {
             facts.flags.insert("unknown_region");
         }
@@ -125,12 +176,16 @@ fn facts_of(observed: &Observed) -> Facts {
     if amounts.into_iter().flatten().any(|amount| to_scaled(amount).is_none()) {
         facts.held_back = Some(format!("too_many_digits: amount {} has more digits than the dataset keeps", offer.price.amount));
     }
+    facts.offer_id = offer_id(observed, facts.gpu_model.map(|model| model.name.as_str()));
     facts
 }
 
+/// Bytes of the hash that an offer's id has.
+const OFFER_ID_BYTES: usize = 10;
+
 /// What the offer is, in a form that outlives prices, order and time.
-fn offer_id(observed: &Observed, facts: &Facts) -> String {
-    let offer = &observed.offer;
+fn offer_id(observed: &Observed, gpu_model: Option<&str>) -> String {
+    let offer = observed.offer;
     let site = offer.site.unwrap_or(observed.manifest.site);
     let count = offer.gpu.count.map(|count| count.to_string());
     let commitment = offer.terms.commitment_months.map(|months| months.to_string());
@@ -143,7 +198,7 @@ fn offer_id(observed: &Observed, facts: &Facts) -> String {
         offer.region.as_deref(),
         offer.zone.as_deref(),
         offer.instance_type.as_deref().or(offer.offer_label.as_deref()),
-        facts.gpu_model,
+        gpu_model,
         count.as_deref(),
         Some(offer.terms.os.word()),
         offer.terms.licence.as_deref(),
@@ -162,42 +217,53 @@ fn offer_id(observed: &Observed, facts: &Facts) -> String {
     }
     // What a history says is never the offer that the provider itself publishes.
     if observed.manifest.source_kind == SourceKind::Import {
-        hash.update(&observed.scope);
+        hash.update(observed.scope);
     }
-    hash.finalize().iter().take(10).map(|byte| format!("{byte:02x}")).collect()
+    let mut id = String::with_capacity(2 * OFFER_ID_BYTES);
+    for byte in hash.finalize().iter().take(OFFER_ID_BYTES) {
+        write!(id, "{byte:02x}").expect("text takes text");
+    }
+    id
 }
 
-fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts]) -> PolarsResult<DataFrame> {
+fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts]) -> PolarsResult<Columns> {
     let id = snapshot.to_string();
     let mut columns = Columns::new(observed.len());
-    let offers = || observed.iter().map(|observed| &observed.offer);
+    let offers = || observed.iter().map(|observed| observed.offer);
+    let models = || facts.iter().map(|facts| facts.gpu_model);
     let manifests = || observed.iter().map(|observed| observed.manifest);
     let whole = |number: Option<u32>| number.and_then(|number| i32::try_from(number).ok());
     // A row of too many digits is held back; its amount is null here and stands in the findings as printed.
     let kept = |amount: Option<Decimal>| amount.and_then(to_scaled);
 
-    columns.longs("_row", (0_i64..).take(observed.len()).map(Some));
-    columns.dates("_rate_day", observed.iter().map(|observed| Some(newest_rate_day(observed.observed_at))));
-    columns.strings(HELD_BACK, facts.iter().map(|facts| facts.held_back.clone()));
+    let places = places(facts);
+    let place = |code: Option<&'static str>| places.get(code?);
+    columns.texts(HELD_BACK, facts.iter().map(|facts| facts.held_back.as_deref()));
     columns.texts("snapshot_id", observed.iter().map(|_| Some(id.as_str())));
     columns.dates("snapshot_date", observed.iter().map(|_| Some(snapshot.date())));
     columns.instants("observed_at", observed.iter().map(|observed| Some(observed.observed_at)));
     columns.texts("provider", manifests().map(|manifest| Some(manifest.provider.as_str())));
     columns.texts("site", observed.iter().map(|observed| Some(observed.offer.site.unwrap_or(observed.manifest.site).word())));
     columns.texts("source_kind", manifests().map(|manifest| Some(manifest.source_kind.word())));
-    columns.strings("offer_id", observed.iter().zip(facts).map(|(observed, facts)| Some(offer_id(observed, facts))));
+    columns.texts("offer_id", facts.iter().map(|facts| Some(facts.offer_id.as_str())));
     columns.texts("sku", offers().map(|offer| offer.sku.as_deref()));
     columns.texts("instance_type", offers().map(|offer| offer.instance_type.as_deref()));
     columns.texts("offer_label", offers().map(|offer| offer.offer_label.as_deref()));
     columns.texts("region", offers().map(|offer| offer.region.as_deref()));
     columns.texts("zone", offers().map(|offer| offer.zone.as_deref()));
-    columns.texts("location_code", facts.iter().map(|facts| facts.location_code.as_deref()));
-    columns.texts("gpu_model", facts.iter().map(|facts| facts.gpu_model));
+    columns.texts("location_code", facts.iter().map(|facts| facts.location_code));
+    columns.texts("country", facts.iter().map(|facts| place(facts.location_code).map(|place| place.country.as_str())));
+    columns.texts("continent", facts.iter().map(|facts| place(facts.location_code).map(|place| place.continent)));
+    columns.texts("gpu_model", models().map(|model| model.map(|model| model.name.as_str())));
+    columns.texts("gpu_vendor", models().map(|model| model.map(|model| model.vendor.as_str())));
     columns.texts("gpu_label", offers().map(|offer| offer.gpu.label.as_deref()));
     columns.scaled("gpu_count", offers().map(|offer| offer.gpu.count.map(scaled_count)));
     columns.truths("is_fractional", offers().map(|offer| offer.gpu.count.map(|_| offer.gpu.share != GpuShare::Whole)));
     columns.scaled("gpu_memory_gb", facts.iter().map(|facts| kept(facts.gpu_memory_gb)));
-    columns.texts("_form_factor", offers().map(|offer| offer.gpu.form_factor.as_deref()));
+    columns.texts(
+        "form_factor",
+        offers().zip(models()).map(|(offer, model)| offer.gpu.form_factor.as_deref().or_else(|| model?.form_factor.as_deref())),
+    );
     columns.texts("interconnect", offers().map(|offer| offer.gpu.interconnect.as_deref()));
     columns.wholes("fabric_gbit_per_s", offers().map(|offer| whole(offer.gpu.fabric_gbit_per_s)));
     columns.scaled("vcpus", offers().map(|offer| kept(offer.machine.vcpus)));
@@ -238,12 +304,12 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
     columns.truths("tax_included", offers().map(|offer| offer.price.tax_included));
     columns.scaled("listing_amount_min", listings().map(|listings| kept(listings.map(|listings| listings.amount_min))));
     columns.scaled("listing_amount_max", listings().map(|listings| kept(listings.map(|listings| listings.amount_max))));
-    columns.texts("source_url", observed.iter().map(|observed| Some(observed.source_url.as_str())));
-    columns.texts("raw_sha256", observed.iter().map(|observed| Some(observed.raw_sha256.as_str())));
+    columns.texts("source_url", observed.iter().map(|observed| Some(observed.source_url)));
+    columns.texts("raw_sha256", observed.iter().map(|observed| Some(observed.raw_sha256)));
     columns.texts("raw_place", offers().map(|offer| Some(offer.place.at.as_str())));
     columns.wholes("scraper_version", manifests().map(|manifest| whole(Some(manifest.scraper_version))));
-    columns.texts("scope", observed.iter().map(|observed| Some(observed.scope.as_str())));
-    columns.finish()
+    columns.texts("scope", observed.iter().map(|observed| Some(observed.scope)));
+    Ok(columns)
 }
 
 /// A count in multiples of the dataset's last digit; a third of a card is cut there, and prices use the exact third.
@@ -252,89 +318,24 @@ pub(crate) fn scaled_count(count: Ratio<u32>) -> i128 {
     i128::from(*count.numer()) * power / i128::from(*count.denom())
 }
 
-fn join_models(frame: DataFrame) -> PolarsResult<DataFrame> {
-    let models = GpuModels::built_in().models();
-    let mut columns = Columns::new(models.len());
-    columns.texts("gpu_model", models.iter().map(|model| Some(model.name.as_str())));
-    columns.texts("gpu_vendor", models.iter().map(|model| Some(model.vendor.as_str())));
-    columns.texts("_model_form", models.iter().map(|model| model.form_factor.as_deref()));
-    columns.decimals("_dense_fp16_tflops", models.iter().map(|model| model.dense_fp16_tflops))?;
-    let models = columns.finish()?;
-    frame
-        .lazy()
-        .join(models.lazy(), [col("gpu_model")], [col("gpu_model")], JoinArgs::new(JoinType::Left))
-        .with_column(col("_form_factor").fill_null(col("_model_form")).alias("form_factor"))
-        .collect()
+/// The places of a night's codes.
+fn places(facts: &[Facts]) -> HashMap<&'static str, region::Place> {
+    let codes: BTreeSet<&'static str> = facts.iter().filter_map(|facts| facts.location_code).collect();
+    codes.into_iter().filter_map(|code| Some((code, Regions::built_in().place(code)?))).collect()
 }
 
-fn join_places(frame: DataFrame, facts: &[Facts]) -> PolarsResult<DataFrame> {
-    let codes: BTreeSet<&str> = facts.iter().filter_map(|facts| facts.location_code.as_deref()).collect();
-    let places: HashMap<&str, region::Place> =
-        codes.iter().filter_map(|code| Some((*code, Regions::built_in().place(code)?))).collect();
-    let mut columns = Columns::new(codes.len());
-    columns.texts("location_code", codes.iter().map(|code| Some(*code)));
-    columns.texts("country", codes.iter().map(|code| places.get(code).map(|place| place.country.as_str())));
-    columns.texts("continent", codes.iter().map(|code| places.get(code).map(|place| place.continent)));
-    let places = columns.finish()?;
-    frame.lazy().join(places.lazy(), [col("location_code")], [col("location_code")], JoinArgs::new(JoinType::Left)).collect()
-}
-
-/// The exchange rates of one row, exactly.
-struct RowRates {
-    usd_per_native: Option<Exact>,
-    cny_per_native: Option<Exact>,
-}
-
-fn comparable_columns(frame: DataFrame, observed: &[Observed], facts: &[Facts]) -> PolarsResult<DataFrame> {
-    let rows = frame.height();
-    let row_of = frame.column("_row")?.i64()?.clone();
-    let scaled =
-        |name: &str| -> PolarsResult<Vec<Option<i128>>> { Ok(frame.column(name)?.decimal()?.physical().iter().collect()) };
-    let (units_per_eur, usd_per_eur, cny_per_eur) = (scaled("units_per_eur")?, scaled("usd_per_eur")?, scaled("cny_per_eur")?);
-    let (memory, tflops) = (scaled("gpu_memory_gb")?, scaled("_dense_fp16_tflops")?);
-    let rate_days: Vec<Option<i32>> = frame.column("rate_date")?.date()?.physical().iter().collect();
-
-    let mut made = Columns::new(rows);
-    let mut comparable: Vec<Comparable> = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let source = row_of.get(row).and_then(|row| usize::try_from(row).ok()).expect("every row has its number");
-        let (observed, facts) = (&observed[source], &facts[source]);
-        let mut flags = facts.flags.clone();
-        let rate_day = rate_days[row].and_then(crate::frame::day_from);
-        let age_days = rate_day.map(|day| (observed.observed_at.date_naive() - day).num_days());
-        let is_stale = age_days.is_some_and(|days| days > i64::try_from(RATE_AGE_DAYS_MAX).expect("a week is short"));
-        let is_usable = rate_day.is_some() && !is_stale;
-        let rate = |rate: &[Option<i128>]| if is_usable { rate[row].map(from_scaled) } else { None };
-        let rates = row_rates(&observed.offer.price.currency_code, rate(&units_per_eur), rate(&usd_per_eur), rate(&cny_per_eur));
-        if is_stale {
-            flags.insert("rate_stale");
-        } else if rates.usd_per_native.is_none() || rates.cny_per_native.is_none() {
-            flags.insert("rate_missing");
-        }
-        comparable.push(Comparable::of(
-            facts,
-            &rates,
-            memory[row],
-            tflops[row],
-            is_usable.then_some(rate_day).flatten(),
-            flags,
-            &observed.offer,
-        ));
-    }
-    made.floats("price_native_per_hour", comparable.iter().map(|row| row.native_per_hour));
-    made.floats("price_native_per_gpu_hour", comparable.iter().map(|row| row.native_per_gpu_hour));
-    made.floats("price_usd_per_hour", comparable.iter().map(|row| row.usd_per_hour));
-    made.floats("price_usd_per_gpu_hour", comparable.iter().map(|row| row.usd_per_gpu_hour));
-    made.floats("price_cny_per_gpu_hour", comparable.iter().map(|row| row.cny_per_gpu_hour));
-    made.scaled("usd_per_native", comparable.iter().map(|row| row.usd_per_native));
-    made.dates("rate_date", comparable.iter().map(|row| row.rate_date));
-    made.texts("rate_source", comparable.iter().map(|row| row.rate_date.map(|_| RATE_SOURCE_ECB)));
-    made.floats("usd_per_pflop_hour", comparable.iter().map(|row| row.usd_per_pflop_hour));
-    made.floats("usd_per_gpu_gb_hour", comparable.iter().map(|row| row.usd_per_gpu_gb_hour));
-    made.strings("flags", comparable.iter().map(|row| Some(row.flags.iter().copied().collect::<Vec<_>>().join(","))));
-    let made = made.finish()?;
-    let frame = frame.drop("rate_date")?.hstack(made.columns())?;
-    frame.select(OFFERS.columns.iter().map(|column| column.name).chain([HELD_BACK]))
+fn comparable_columns(columns: &mut Columns, comparable: &[Comparable]) {
+    columns.floats("price_native_per_hour", comparable.iter().map(|row| row.native_per_hour));
+    columns.floats("price_native_per_gpu_hour", comparable.iter().map(|row| row.native_per_gpu_hour));
+    columns.floats("price_usd_per_hour", comparable.iter().map(|row| row.usd_per_hour));
+    columns.floats("price_usd_per_gpu_hour", comparable.iter().map(|row| row.usd_per_gpu_hour));
+    columns.floats("price_cny_per_gpu_hour", comparable.iter().map(|row| row.cny_per_gpu_hour));
+    columns.scaled("usd_per_native", comparable.iter().map(|row| row.usd_per_native));
+    columns.dates("rate_date", comparable.iter().map(|row| row.rate_date));
+    columns.texts("rate_source", comparable.iter().map(|row| row.rate_date.map(|_| RATE_SOURCE_ECB)));
+    columns.floats("usd_per_pflop_hour", comparable.iter().map(|row| row.usd_per_pflop_hour));
+    columns.floats("usd_per_gpu_gb_hour", comparable.iter().map(|row| row.usd_per_gpu_gb_hour));
+    columns.texts("flags", comparable.iter().map(|row| Some(row.flags.as_str())));
 }
 
 /// The comparable values of one row.
@@ -345,22 +346,29 @@ struct Comparable {
     usd_per_gpu_hour: Option<f64>,
     cny_per_gpu_hour: Option<f64>,
     usd_per_native: Option<i128>,
-    rate_date: Option<chrono::NaiveDate>,
+    rate_date: Option<NaiveDate>,
     usd_per_pflop_hour: Option<f64>,
     usd_per_gpu_gb_hour: Option<f64>,
-    flags: BTreeSet<&'static str>,
+    flags: String,
 }
 
 impl Comparable {
-    fn of(
-        facts: &Facts,
-        rates: &RowRates,
-        memory_gb: Option<i128>,
-        tflops: Option<i128>,
-        rate_date: Option<chrono::NaiveDate>,
-        flags: BTreeSet<&'static str>,
-        offer: &PublishedOffer,
-    ) -> Self {
+    fn of(observed: &Observed, facts: &Facts, day: &RatesOfDay) -> Self {
+        let offer = observed.offer;
+        let age_days = day.rate_date.map(|day| (observed.observed_at.date_naive() - day).num_days());
+        let is_stale = age_days.is_some_and(|days| days > i64::try_from(RATE_AGE_DAYS_MAX).expect("a week is short"));
+        let is_usable = day.rate_date.is_some() && !is_stale;
+        let rates = if is_usable { day.rates } else { row_rates(&offer.price.currency_code, None, None, None) };
+        let more = if is_stale {
+            Some("rate_stale")
+        } else if rates.usd_per_native.is_none() || rates.cny_per_native.is_none() {
+            Some("rate_missing")
+        } else {
+            None
+        };
+        let mut flags: Vec<&str> = facts.flags.iter().copied().chain(more).collect();
+        flags.sort_unstable();
+        flags.dedup();
         let per_hour = facts.prices.map(|prices| prices.per_hour);
         let per_gpu_hour = facts.prices.and_then(|prices| prices.per_gpu_hour);
         let in_currency = |price: Option<Exact>, rate: Option<Exact>| price?.checked_mul(&rate?);
@@ -368,8 +376,10 @@ impl Comparable {
         let usd_per_gpu_hour = in_currency(per_gpu_hour, rates.usd_per_native);
         let cny_per_gpu_hour = in_currency(per_gpu_hour, rates.cny_per_native);
         let over = |price: Option<Exact>, size: Option<Exact>| price?.checked_div(&size?);
-        let pflops = tflops.map(|tflops| from_scaled(tflops) / Exact::from_integer(1_000));
-        let memory = memory_gb.map(from_scaled);
+        let kept = |value: Option<Decimal>| value.and_then(to_scaled).map(from_scaled);
+        let tflops = kept(facts.gpu_model.and_then(|model| model.dense_fp16_tflops));
+        let pflops = tflops.map(|tflops| tflops / Exact::from_integer(1_000));
+        let memory = kept(facts.gpu_memory_gb);
         // A slice's memory is the slice's own, so its price per GB is that of the machine.
         let usd_of_memory = if offer.gpu.share == GpuShare::Whole { usd_per_gpu_hour } else { usd_per_hour };
         Self {
@@ -379,26 +389,11 @@ impl Comparable {
             usd_per_gpu_hour: float(usd_per_gpu_hour),
             cny_per_gpu_hour: float(cny_per_gpu_hour),
             usd_per_native: rates.usd_per_native.and_then(cut_to_scale),
-            rate_date,
+            rate_date: day.rate_date.filter(|_| is_usable),
             usd_per_pflop_hour: float(over(usd_per_gpu_hour, pflops)),
             usd_per_gpu_gb_hour: float(over(usd_of_memory, memory)),
-            flags,
+            flags: flags.join(","),
         }
-    }
-}
-
-/// A dollar is a dollar without any rate; everything else needs the rates of one and the same day.
-fn row_rates(
-    currency_code: &str,
-    units_per_eur: Option<Exact>,
-    usd_per_eur: Option<Exact>,
-    cny_per_eur: Option<Exact>,
-) -> RowRates {
-    let one = Exact::from_integer(1);
-    let over = |rate: Option<Exact>| rate?.checked_div(&units_per_eur?);
-    RowRates {
-        usd_per_native: if currency_code == "USD" { Some(one) } else { over(usd_per_eur) },
-        cny_per_native: if currency_code == "CNY" { Some(one) } else { over(cny_per_eur) },
     }
 }
 

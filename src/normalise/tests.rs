@@ -36,20 +36,20 @@ fn listing(number: u32, amount: &str) -> PublishedOffer {
     }
 }
 
-fn observed(offer: PublishedOffer, at: &str) -> Observed {
+fn observed<'a>(offer: &'a PublishedOffer, at: &str) -> Observed<'a> {
     let mut sellers = gpuledger_scrapers::ALL.iter().map(|scraper| scraper.manifest());
     Observed {
         manifest: sellers.find(|manifest| manifest.published.is_some()).expect("somebody sells something"),
-        scope: "all".to_owned(),
-        source_url: "https://market.example/listings".to_owned(),
-        raw_sha256: String::new(),
+        scope: "all",
+        source_url: "https://market.example/listings",
+        raw_sha256: "",
         observed_at: at.parse().expect("an instant"),
         offer,
     }
 }
 
 /// The only row of a night, by column.
-fn row(night: &str, observed: Observed) -> impl Fn(&str) -> String + use<> {
+fn row(night: &str, observed: Observed<'_>) -> impl Fn(&str) -> String + use<> {
     let snapshot: SnapshotId = night.parse().expect("a night");
     let rates = rates_frame(night, &[]).expect("no rates are a frame");
     let rows = normalise(snapshot, &[observed], &rates).expect("it can be made comparable").0;
@@ -60,9 +60,9 @@ fn row(night: &str, observed: Observed) -> impl Fn(&str) -> String + use<> {
 #[test]
 fn a_marketplace_has_the_middle_of_its_listings_as_its_price_and_the_same_id_on_every_night() {
     let night = |day: &str, listings: Vec<PublishedOffer>| {
-        let (mut offers, skipped) = together(listings);
+        let (offers, skipped) = together(listings);
         assert_eq!((offers.len(), skipped.len()), (1, 0));
-        row(&format!("{day}T02-00-00Z"), observed(offers.remove(0), &format!("{day}T02:00:10Z")))
+        row(&format!("{day}T02-00-00Z"), observed(&offers[0], &format!("{day}T02:00:10Z")))
     };
     let first = night("2026-11-01", vec![listing(101, "0.34"), listing(102, "0.36")]);
     let second = night("2026-11-02", vec![listing(202, "0.36"), listing(201, "0.34")]);
@@ -77,7 +77,7 @@ fn a_marketplace_has_the_middle_of_its_listings_as_its_price_and_the_same_id_on_
         assert_eq!((first(column).as_str(), second(column).as_str()), (text, text), "{column}");
     }
     assert_eq!(first("offer_id"), second("offer_id"));
-    let vendors = row("2026-11-01T02-00-00Z", observed(listing(7, "0.4"), "2026-11-01T02:00:10Z"));
+    let vendors = row("2026-11-01T02-00-00Z", observed(&listing(7, "0.4"), "2026-11-01T02:00:10Z"));
     assert_eq!((vendors("listing_count").as_str(), vendors("listing_amount_min").as_str()), ("", ""));
     let amounts = together(vec![listing(1, "0.1"), listing(2, "0.2"), listing(3, "9")]).0[0].price.listings;
     assert_eq!(amounts.map(|listings| listings.amount_median.to_string()).as_deref(), Some("0.2"), "an outlier moves nothing");
@@ -86,7 +86,7 @@ fn a_marketplace_has_the_middle_of_its_listings_as_its_price_and_the_same_id_on_
 #[test]
 fn a_night_that_ends_on_the_next_day_is_of_the_day_it_began_on() {
     for observed_at in ["2026-01-04T23:59:55Z", "2026-01-05T00:03:00Z", "2026-01-05T08:03:00+08:00"] {
-        let row = row("2026-01-04T23-59-50Z", observed(listing(1, "0.34"), observed_at));
+        let row = row("2026-01-04T23-59-50Z", observed(&listing(1, "0.34"), observed_at));
         assert_eq!(row("snapshot_date"), "2026-01-04", "{observed_at}");
         assert_eq!(row("snapshot_id"), "2026-01-04T23-59-50Z", "{observed_at}");
     }
@@ -97,7 +97,7 @@ fn an_id_holds_no_price_number_or_stock_and_tells_everything_else_apart() {
     let id = |change: &dyn Fn(&mut PublishedOffer)| {
         let mut offer = listing(1, "0.34");
         change(&mut offer);
-        row("2026-11-01T02-00-00Z", observed(offer, "2026-11-01T02:00:10Z"))("offer_id")
+        row("2026-11-01T02-00-00Z", observed(&offer, "2026-11-01T02:00:10Z"))("offer_id")
     };
     let plain = id(&|_| {});
     let same: [&dyn Fn(&mut PublishedOffer); 4] = [

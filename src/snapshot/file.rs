@@ -50,13 +50,14 @@ pub fn coverage_frame(snapshot: SnapshotId, coverage: &[ScopeCoverage]) -> Polar
 /// Rows in the table's order, columns in the table's order.
 pub(super) fn in_order(rows: &DataFrame, table: &Table) -> Result<DataFrame, SnapshotError> {
     let order: Vec<Expr> = table.order.iter().map(|name| col(*name)).collect();
-    let sorted = rows
-        .clone()
-        .lazy()
-        .sort_by_exprs(order, SortMultipleOptions::default().with_nulls_last(true).with_maintain_order(true))
-        .select(table.columns.iter().map(|column| col(column.name).cast(frame::data_type(column.kind))).collect::<Vec<_>>())
-        .collect();
-    sorted.map_err(|source| SnapshotError::Rows { table: table.name, source })
+    let options = SortMultipleOptions::default().with_nulls_last(true).with_maintain_order(true);
+    in_columns(rows.clone().lazy().sort_by_exprs(order, options), table)
+}
+
+/// Columns in the table's order, of rows that are in it already.
+pub(super) fn in_columns(rows: LazyFrame, table: &Table) -> Result<DataFrame, SnapshotError> {
+    let columns: Vec<Expr> = table.columns.iter().map(|column| col(column.name).cast(frame::data_type(column.kind))).collect();
+    rows.select(columns).collect().map_err(|source| SnapshotError::Rows { table: table.name, source })
 }
 
 /// A file before it is on the disk.

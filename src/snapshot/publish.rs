@@ -17,7 +17,7 @@ use crate::night::SnapshotId;
 use crate::normalise::currency::{Rate, rates_frame};
 use crate::offer::{COVERAGE, OFFERS, RATES, Table};
 pub use crate::snapshot::file::parquet_bytes;
-use crate::snapshot::file::{Draft, coverage_frame, in_order};
+use crate::snapshot::file::{Draft, coverage_frame, in_columns, in_order};
 use crate::snapshot::journal::{self, Journal, Plan};
 use crate::snapshot::log::{Committed, Log, LoggedFile};
 use crate::snapshot::recover::{take_back, write_sidecars};
@@ -53,7 +53,7 @@ pub async fn publish(
     sidecars: &[Sidecar],
 ) -> Result<Published, SnapshotError> {
     fit_all(output).await?;
-    let offers = Draft::of(&OFFERS, snapshot, &in_order(night.offers(), &OFFERS)?)?;
+    let offers = Draft::of(&OFFERS, snapshot, &in_file_order(night)?)?;
     let coverage = coverage_frame(snapshot, night.coverage()).map_err(|source| rows_error(&COVERAGE, source))?;
     let coverage = Draft::of(&COVERAGE, snapshot, &in_order(&coverage, &COVERAGE)?)?;
     let night = Drafts { output, run: draft_name(), snapshot, offers, coverage, rates, sidecars };
@@ -93,12 +93,17 @@ pub async fn publish(
     Err(SnapshotError::Overtaken { snapshot: snapshot.to_string(), attempts: ATTEMPTS_MAX })
 }
 
+/// A night's offers as their file has them. Judging has sorted them, and to sort a million rows again costs seconds.
+fn in_file_order(night: &Validated) -> Result<DataFrame, SnapshotError> {
+    in_columns(night.offers().clone().lazy(), &OFFERS)
+}
+
 /// A night's offers in the order of their file, and the bytes of that file.
 ///
 /// # Errors
 /// When polars cannot write them.
 pub fn offers_file(night: &Validated) -> Result<(DataFrame, Vec<u8>), SnapshotError> {
-    let offers = in_order(night.offers(), &OFFERS)?;
+    let offers = in_file_order(night)?;
     let bytes = parquet_bytes(&OFFERS, &offers).map_err(|source| rows_error(&OFFERS, source))?;
     Ok((offers, bytes))
 }

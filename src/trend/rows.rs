@@ -28,23 +28,49 @@ const COLUMNS: [&str; 10] = [
     "price_usd_per_gpu_hour",
 ];
 
-/// One price of one day.
+/// Prices of a provider on a day that are of one line. A day may have several groups of one provider and line.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Price {
+pub(super) struct Group {
     pub source: Source,
     pub day: NaiveDate,
     pub provider: String,
     /// Region and provider, or pricing model, if lines are of those.
     pub line: String,
     /// USD for one whole GPU and hour.
-    pub usd: f64,
+    pub usd: Vec<f64>,
+}
+
+/// Rows of one scope in one night.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Run<'a> {
+    id: &'a str,
+    provider: &'a str,
+    scope: &'a str,
+    source: &'a str,
+    /// The day that they count for; `None` where a later night of the day has the provider too.
+    day: Option<NaiveDate>,
+}
+
+impl<'a> Run<'a> {
+    fn of(id: &'a str, provider: &'a str, scope: &'a str, nights: &Nights<'_>) -> Self {
+        let source = if scope.starts_with(SCOPE_PREFIX) { scope } else { COLLECTED };
+        let day = id.parse::<SnapshotId>().ok().map(SnapshotId::date).filter(|day| {
+            let last = nights.last.get(&(*day, source.to_owned(), provider.to_owned()));
+            last.is_some_and(|last| last == id)
+        });
+        Self { id, provider, scope, source, day }
+    }
+
+    fn is_of(&self, id: &str, provider: &str, scope: &str) -> bool {
+        (self.provider, self.scope, self.id) == (provider, scope, id)
+    }
 }
 
 /// The prices of the days, and what is not among them.
 pub(super) struct Prices {
     /// The GPU as it was typed.
     pub gpu: String,
-    pub all: Vec<Price>,
+    pub all: Vec<Group>,
     left_out: BTreeMap<LeftOut, usize>,
 }
 
@@ -93,15 +119,17 @@ impl Prices {
         let (systems, ways) = (text("os")?, text("pricing_model")?);
         let is_part = rows.column("is_fractional")?.bool()?.clone();
         let dollars = rows.column("price_usd_per_gpu_hour")?.f64()?.clone();
+        let mut run: Option<Run<'_>> = None;
+        // What the last group is of.
+        let mut last: Option<(Run<'_>, &str)> = None;
         for row in 0..rows.height() {
             let (Some(id), Some(provider), Some(scope)) = (ids.get(row), providers.get(row), scopes.get(row)) else { continue };
-            let Ok(night) = id.parse::<SnapshotId>() else { continue };
-            let source = if scope.starts_with(SCOPE_PREFIX) { scope } else { COLLECTED };
-            let key = (night.date(), source.to_owned(), provider.to_owned());
-            // A later night of the day has the provider too.
-            if nights.last.get(&key).is_none_or(|last| last != id) {
-                continue;
-            }
+            // Rows of a scope stand together in a file, so most need no look-up.
+            let run = match &mut run {
+                Some(run) if run.is_of(id, provider, scope) => *run,
+                other => *other.insert(Run::of(id, provider, scope, nights)),
+            };
+            let Some(day) = run.day else { continue };
             let way = ways.get(row).unwrap_or_default();
             let left_out = if kinds.get(row) == Some(SourceKind::Aggregator.word()) && !args.include_aggregators {
                 Some(LeftOut::Aggregator)
@@ -122,14 +150,24 @@ impl Prices {
                 *prices.left_out.entry(reason).or_insert(0) += 1;
                 continue;
             }
-            let line = match args.by {
-                None => String::new(),
-                Some(By::Provider) => provider.to_owned(),
-                Some(By::Region) => format!("{provider} {}", regions.get(row).unwrap_or("everywhere")),
-                Some(By::PricingModel) => way.to_owned(),
+            let about = match args.by {
+                None | Some(By::Provider) => "",
+                Some(By::Region) => regions.get(row).unwrap_or("everywhere"),
+                Some(By::PricingModel) => way,
             };
-            let usd = dollars.get(row).unwrap_or_default();
-            prices.all.push(Price { source: key.1, day: key.0, provider: key.2, line, usd });
+            if last != Some((run, about)) {
+                last = Some((run, about));
+                let line = match args.by {
+                    None => String::new(),
+                    Some(By::Provider) => provider.to_owned(),
+                    Some(By::Region) => format!("{provider} {about}"),
+                    Some(By::PricingModel) => about.to_owned(),
+                };
+                let (source, provider) = (run.source.to_owned(), provider.to_owned());
+                prices.all.push(Group { source, day, provider, line, usd: Vec::new() });
+            }
+            let group = prices.all.last_mut().expect("a group was begun");
+            group.usd.extend(dollars.get(row));
         }
         Ok(prices)
     }
@@ -170,7 +208,7 @@ fn models(args: &Trend) -> Result<Option<Vec<&'static str>>, QueryError> {
 #[cfg(test)]
 impl Prices {
     /// Prices of nowhere, for the arithmetic.
-    pub(super) fn plain(gpu: &str, all: Vec<Price>) -> Self {
+    pub(super) fn plain(gpu: &str, all: Vec<Group>) -> Self {
         Self { gpu: gpu.to_owned(), all, left_out: BTreeMap::new() }
     }
 }

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use polars::prelude::*;
 
 use super::Source;
-use super::rows::{Price, Prices};
+use super::rows::{Group, Prices};
 use crate::frame::Columns;
 use crate::print::{Heading, heading};
 
@@ -55,29 +55,27 @@ impl Line {
 
 impl Trends {
     pub(super) fn of(prices: &Prices) -> Self {
-        let mut lines: BTreeMap<(&str, &str), BTreeMap<NaiveDate, Vec<&Price>>> = BTreeMap::new();
-        for price in &prices.all {
-            lines.entry((&price.source, &price.line)).or_default().entry(price.day).or_default().push(price);
+        let mut lines: BTreeMap<(&str, &str), BTreeMap<NaiveDate, Vec<&Group>>> = BTreeMap::new();
+        for group in &prices.all {
+            lines.entry((&group.source, &group.line)).or_default().entry(group.day).or_default().push(group);
         }
-        let line = |((source, name), days): ((&str, &str), BTreeMap<NaiveDate, Vec<&Price>>)| Line {
+        let line = |((source, name), days): ((&str, &str), BTreeMap<NaiveDate, Vec<&Group>>)| Line {
             source: source.to_owned(),
             name: name.to_owned(),
-            days: days
-                .into_iter()
-                .map(|(day, prices)| (day, Day::of(prices.iter().map(|price| (price.usd, price.provider.as_str())))))
-                .collect(),
+            days: days.into_iter().map(|(day, groups)| (day, Day::of_groups(&groups))).collect(),
         };
         Self { lines: lines.into_iter().map(line).collect(), is_index: false }
     }
 
     pub(super) fn index(prices: &Prices) -> Self {
         let mut lines: BTreeMap<&str, BTreeMap<NaiveDate, BTreeMap<&str, Vec<f64>>>> = BTreeMap::new();
-        for price in &prices.all {
-            let day = lines.entry(&price.source).or_default().entry(price.day).or_default();
-            day.entry(&price.provider).or_default().push(price.usd);
+        for group in &prices.all {
+            let day = lines.entry(&group.source).or_default().entry(group.day).or_default();
+            day.entry(&group.provider).or_default().extend(&group.usd);
         }
         let day = |providers: BTreeMap<&str, Vec<f64>>| {
-            Day::of(providers.into_iter().map(|(provider, prices)| (quantile(&sorted(prices), 0.5), provider)))
+            let (medians, names) = providers.into_iter().map(|(name, prices)| (quantile(&sorted(prices), 0.5), name)).unzip();
+            Day::of(medians, names)
         };
         let line = |(source, days): (&str, BTreeMap<NaiveDate, BTreeMap<&str, Vec<f64>>>)| Line {
             source: source.to_owned(),
@@ -148,9 +146,14 @@ impl Trends {
 }
 
 impl Day {
-    /// The figures of prices and their providers, of which there is at least one.
-    fn of<'a>(prices: impl Iterator<Item = (f64, &'a str)>) -> Self {
-        let (prices, mut providers): (Vec<f64>, Vec<&str>) = prices.unzip();
+    /// The figures of groups of prices, each of at least one.
+    fn of_groups(groups: &[&Group]) -> Self {
+        let prices = groups.iter().flat_map(|group| group.usd.iter().copied()).collect();
+        Self::of(prices, groups.iter().map(|group| group.provider.as_str()).collect())
+    }
+
+    /// The figures of prices, of which there is at least one, and their providers.
+    fn of(prices: Vec<f64>, mut providers: Vec<&str>) -> Self {
         providers.sort_unstable();
         providers.dedup();
         let prices = sorted(prices);
@@ -166,7 +169,7 @@ impl Day {
 }
 
 fn sorted(mut prices: Vec<f64>) -> Vec<f64> {
-    prices.sort_by(f64::total_cmp);
+    prices.sort_unstable_by(f64::total_cmp);
     prices
 }
 
@@ -186,14 +189,14 @@ mod tests {
 
     use super::*;
 
-    fn price(day: &str, provider: &str, usd: f64) -> Price {
+    fn price(day: &str, provider: &str, usd: f64) -> Group {
         let day = day.parse().expect("a day");
-        Price { source: "collected".to_owned(), day, provider: provider.to_owned(), line: String::new(), usd }
+        Group { source: "collected".to_owned(), day, provider: provider.to_owned(), line: String::new(), usd: vec![usd] }
     }
 
     #[test]
     fn a_provider_counts_once_in_the_index_however_much_it_lists() {
-        let mut all: Vec<Price> = (0..50).map(|_| price("2026-03-01", "dear", 9.0)).collect();
+        let mut all: Vec<Group> = (0..50).map(|_| price("2026-03-01", "dear", 9.0)).collect();
         all.extend([price("2026-03-01", "cheap", 2.0), price("2026-03-01", "fair", 3.0), price("2026-03-01", "fair", 5.0)]);
         let prices = Prices::plain("h100", all);
         let index = Trends::index(&prices);
@@ -213,7 +216,7 @@ mod tests {
     proptest! {
         #[test]
         fn figures_stay_in_order_and_within_the_prices(prices in prop::collection::vec(0.01..500.0_f64, 1..60)) {
-            let day = Day::of(prices.iter().map(|usd| (*usd, "a")));
+            let day = Day::of(prices.clone(), vec!["a"]);
             let max = prices.iter().copied().fold(f64::MIN, f64::max);
             prop_assert!(day.min <= day.q1 && day.q1 <= day.median && day.median <= day.q3 && day.q3 <= max);
             prop_assert!(prices.contains(&day.min));

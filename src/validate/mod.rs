@@ -6,6 +6,7 @@
 
 pub mod rows;
 pub mod rules;
+mod sorted;
 pub mod thresholds;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +17,9 @@ use crate::earlier::Earlier;
 use crate::gather::Gathered;
 use crate::night::SnapshotId;
 use crate::normalise::{HELD_BACK, Normalised};
-use rows::{Rows, file_order};
+use rows::Rows;
 use rules::{column, count, moves, order, provider, row, same};
+use sorted::in_file_order;
 use thresholds::Thresholds;
 
 /// What a finding does.
@@ -287,11 +289,7 @@ fn drop_repeated(rows: &DataFrame) -> PolarsResult<DataFrame> {
         "published_per",
         HELD_BACK,
     ];
-    let sorted = rows
-        .clone()
-        .lazy()
-        .sort_by_exprs(file_order(), SortMultipleOptions::default().with_nulls_last(true).with_maintain_order(true))
-        .collect()?;
+    let sorted = in_file_order(rows)?;
     // Most nights repeat nothing, and to compare ids is cheaper than to compare prices.
     if sorted.column("offer_id")?.n_unique()? == sorted.height() {
         return Ok(sorted);

@@ -10,7 +10,6 @@ use polars::prelude::*;
 use crate::frame::Cell;
 use crate::normalise::HELD_BACK;
 use crate::normalise::gpu::{GpuModel, GpuModels};
-use crate::offer::OFFERS;
 use crate::validate::ScopeCoverage;
 
 /// The rows of a night in file order.
@@ -75,13 +74,6 @@ pub struct Rows {
     pub scope_of: Vec<usize>,
     /// Card of each row, by its place in `gpu_models.toml`.
     pub model_of: Vec<Option<usize>>,
-}
-
-/// The order of the file: the table's order, then everything that can still differ.
-///
-/// The same rows in any order give the same bytes.
-pub fn file_order() -> Vec<Expr> {
-    OFFERS.order.iter().chain(&["published_amount", "sku", "raw_sha256", "raw_place"]).map(|name| col(*name)).collect()
 }
 
 impl Rows {
