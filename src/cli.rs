@@ -99,6 +99,8 @@ impl Verb {
             Self::Backfill(args) => &mut args.dataset,
             Self::Doctor(args) => &mut args.dataset,
             Self::Import(args) => &mut args.dataset,
+            Self::Report(args) => &mut args.dataset,
+            Self::Export(args) => &mut args.dataset,
             Self::Parse(_) | Self::Record(_) | Self::Hardware(_) => return None,
             Self::Schedule(_) | Self::Completions(_) | Self::Man(_) => return None,
         })

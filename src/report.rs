@@ -26,8 +26,7 @@ use crate::snapshot::{SnapshotError, read};
 use crate::validate::rules::provider::NO_RATES_AT_ALL;
 use crate::{
     catalogue, cheapest, doctor, explain, export, findings, import, log, machines, manual, offers, page, parse, prune, recorder,
-    remote,
-    replay, runs, trend,
+    remote, replay, runs, trend,
 };
 
 /// What a verb says.
