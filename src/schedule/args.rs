@@ -22,6 +22,9 @@ pub struct ScheduleNight {
     /// Only when a due night was not run yet; ends with 12 when none is
     #[arg(long)]
     pub if_due: bool,
+    /// Run nothing, and tell of a last night whose process died; the service's own way to do so
+    #[arg(long, hide = true)]
+    pub only_tell: bool,
     /// Address or mail that a provider can write to; stands in the User-Agent
     #[arg(long, env = "GPULEDGER_CONTACT")]
     pub contact: Option<String>,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 
-use super::after::after_death;
 use super::args::ScheduleRun;
 use super::decide::Rules;
 use super::health::Health;
@@ -39,6 +38,9 @@ const TICK: Duration = Duration::from_secs(30);
 
 /// Health is written at least so often.
 const HEALTH: Duration = Duration::from_secs(60);
+
+/// Telling of a night whose process died may take so long; whatever has not arrived is told with the next night.
+const TELLING: Duration = Duration::from_secs(150);
 
 /// A night's process is looked at so often.
 const LOOK: Duration = Duration::from_millis(200);
@@ -186,15 +188,7 @@ impl Machine {
     }
 
     fn start(&self, schedule: usize) -> std::io::Result<Child> {
-        let mut command = Command::new(&self.program);
-        if log::form() == LogForm::Json {
-            command.args(["--log", "json"]);
-        }
-        command.args(["schedule", "night", "--if-due"]).arg(&self.schedules[schedule].path).stdin(Stdio::null());
-        // Ctrl-C in a terminal is for the service, which decides what becomes of the night.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn()
+        self.command(&["--if-due"], &self.schedules[schedule].path).spawn()
     }
 
     /// Waits for a night's process to end, and ends it if it lasts too long or the service is asked to stop.
@@ -233,10 +227,30 @@ impl Machine {
         if Rules::of(schedule, usable.due.clone()).is_to_be_run_again(&ledger, now) {
             return "; it is started again";
         }
-        if let Some(said) = self.runtime.block_on(after_death(schedule, &self.output, &ledger)) {
-            say(said.trim_end());
+        // In a process of its own, as everything that reads tables or asks a server: the service stays small.
+        let told = self.command(&["--only-tell"], &usable.path).spawn().and_then(|mut child| {
+            let started = Instant::now();
+            while child.try_wait()?.is_none() && started.elapsed() < TELLING && self.stop.wait(LOOK, 0) == 0 {}
+            child.kill()?;
+            child.wait()
+        });
+        if let Err(error) = told {
+            say(&Failed::new(Exit::Bug, "start a process that tells of it", &error).to_string());
         }
         ""
+    }
+
+    /// `schedule night` with these options, in the log's own form, out of reach of a terminal's Ctrl-C.
+    fn command(&self, options: &[&str], file: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        if log::form() == LogForm::Json {
+            command.args(["--log", "json"]);
+        }
+        command.args(["schedule", "night"]).args(options).arg(file).stdin(Stdio::null());
+        // Ctrl-C in a terminal is for the service, which decides what becomes of the night.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command
     }
 
     /// What becomes of a night that has ended in one way or another.

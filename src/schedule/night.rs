@@ -79,6 +79,9 @@ pub async fn night(args: &ScheduleNight) -> Result<Said, Failed> {
     if ledger.last_untold().is_some() && !rules.is_to_be_run_again(&ledger, Utc::now()) {
         after_death(schedule, &output, &ledger).await;
     }
+    if args.only_tell {
+        return Ok(Said { data: String::new().into(), talk: None, exit: Exit::NothingDue });
+    }
     let due = loop {
         match rules.decide(&ledger, Utc::now()) {
             Decision::Run { due_at, is_late } => break Some((due_at, is_late)),
