@@ -172,8 +172,10 @@ async fn a_night_whose_process_dies_is_told_once_and_only_when_it_is_not_started
         night.wait().expect("it can be waited for");
         assert_eq!(hook.received_requests().await.expect("they are kept").len(), 0, "{}", ground.log());
     }
-    for _ in 0..2 {
-        assert_eq!(ground.night(&slow), Some(12), "{}", ground.log());
+    // As the service has it told, and as a timer asks after that.
+    for option in ["--only-tell", "--if-due"] {
+        let exit = ground.command(&slow, &["night", option]).status().expect("the program starts").code();
+        assert_eq!(exit, Some(12), "{}", ground.log());
         let told = hook.received_requests().await.expect("they are kept");
         let [message] = &told[..] else { panic!("{} messages: {}", told.len(), ground.log()) };
         let message: serde_json::Value = message.body_json().expect("it is JSON");
