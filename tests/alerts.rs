@@ -1,26 +1,17 @@
 //! What a night tells people, against real servers on this machine: what is told and in which form, once, in a bounded time,
 //! and without its address anywhere.
 
-#[path = "support/nightly.rs"]
-mod nightly;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/rough.rs"]
-mod rough;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/mod.rs"]
-mod support;
-
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::support::nightly::Nights;
+use crate::support::rough::{count, nobody, rough_server, send};
+use crate::support::{all_files, bytes_of};
 use gpuledger::alerts::{Alerts, Delivered, LINES_MAX, Limits, NightEnd, after_night_within};
 use gpuledger::exit::Exit;
 use gpuledger::log::{self, LogForm};
 use gpuledger::run::Night;
-use nightly::Nights;
-use rough::{count, nobody, rough_server, send};
 use serde_json::{Value, json};
-use support::{all_files, bytes_of};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -422,7 +413,9 @@ async fn an_address_that_is_a_secret_goes_to_its_server_and_nowhere_else() {
         (String::new(), "is no address"),
     ] {
         let mut command = Command::new(std::env::current_exe().expect("this test is a program"));
-        command.args(["--exact", "a_process_with_a_secret", "--ignored", "--nocapture"]).env("GPULEDGER_TEST_HOOK", &hook);
+        command
+            .args(["--exact", "alerts::a_process_with_a_secret", "--ignored", "--nocapture"])
+            .env("GPULEDGER_TEST_HOOK", &hook);
         let output = tokio::task::spawn_blocking(move || command.output()).await.expect("it runs").expect("it starts");
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(output.status.success() && said.contains(told), "{told}: {said}");

@@ -15,10 +15,7 @@ use gpuledger::snapshot::read;
 use polars::prelude::*;
 use serde_json::Value;
 
-#[expect(dead_code, reason = "each test takes what it needs of the builders")]
-mod support;
-
-use support::{Dataset, Said, bytes_of, texts};
+use crate::support::{Dataset, Said, bytes_of, texts};
 
 /// The morning after the recorded night.
 const NOW: &str = "2026-10-31T06:00:00Z";

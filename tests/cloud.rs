@@ -2,10 +2,7 @@
 //!
 //! A machine is a folder for working copies of its own. `GPULEDGER_KILLS=N` kills N times instead of six.
 
-#[path = "support/whole.rs"]
-#[expect(dead_code, reason = "nights on a store are started here")]
-mod whole;
-
+use crate::support::whole;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -14,8 +11,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::whole::Ground;
 use tempfile::TempDir;
-use whole::Ground;
 
 const FIRST: &str = "2026-10-29T18:00:00Z";
 const AT: &str = "2026-10-30T18:00:00Z";

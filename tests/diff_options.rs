@@ -1,13 +1,10 @@
 //! What a person asks of a difference: only large moves, only one GPU or provider, as Markdown, as an exit code; and an offer
 //! under another name.
 
-#[expect(dead_code, reason = "builders that other tests use")]
-mod support;
-
 use std::path::Path;
 
+use crate::support::{Dataset, Said};
 use serde_json::Value;
-use support::{Dataset, Said};
 
 const MAPPING: &str = "name = 'kept'\nsource = 'kept'\nhomepage = 'https://kept.example'\nversion = 1\nform = 'csv'\n\
     [night]\ncolumn = 'day'\n[seller]\ncolumn = 'seller'\n[machine]\ntype = 'machine'\n[gpu]\nlabel = 'card'\ncount = 'cards'\n\

@@ -1,13 +1,11 @@
 //! A disk that says no: full, broken, read-only, not a folder. What was published stays, and the error says where it was and
 //! what to do next.
 
-#[path = "support/whole.rs"]
-mod whole;
-
+use crate::support::whole;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use whole::Ground;
+use crate::support::whole::Ground;
 
 const BEFORE: &str = "2026-10-29T18:00:00Z";
 const AT: &str = "2026-10-30T18:00:00Z";

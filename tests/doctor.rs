@@ -1,13 +1,10 @@
 //! `doctor` on datasets that are damaged in every way it knows: each has its line, with the command that mends it.
 
-#[path = "support/whole.rs"]
-mod whole;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use whole::Ground;
+use crate::support::whole::Ground;
 
 const BEFORE: &str = "2026-10-29T18:00:00Z";
 const AT: &str = "2026-10-30T18:00:00Z";

@@ -1,16 +1,14 @@
 //! Every published price leads back to its bytes, and every stored number follows from what is printed there.
 
 #[allow(dead_code, reason = "each test uses its own part of the builders")]
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{Dataset, Said, all_files, bytes_of, write_pages};
 use gpuledger::explain::{self, State};
 use gpuledger::harmless::is_seen;
 use gpuledger::snapshot::read;
 use gpuledger_scrapers::{ALL, recordings, sha256};
 use polars::prelude::*;
-use support::{Dataset, Said, all_files, bytes_of, write_pages};
 
 const AT: &str = "2026-10-30T18:00:00Z";
 const NOT_BORNE_OUT: i32 = gpuledger::exit::Exit::NotBorneOut as i32;

@@ -2,15 +2,12 @@
 //! cannot be said there is counted, and what is imported again has the same prices. `readers/catalogues.py` reads the same
 //! files with gpuhunt and SkyPilot themselves.
 
-#[expect(dead_code, reason = "builders that other tests use")]
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Dataset, Said, all_files, bytes_of};
 use serde_json::Value;
-use support::{Dataset, Said, all_files, bytes_of};
 
 /// A dataset with a night, and a folder beside it.
 struct Night {

@@ -2,14 +2,11 @@
 //! and the tests that fail when it no longer does. This holds the list against the tests that there are, and
 //! `tests/fault_kinds.md` against the list; with `GPULEDGER_BLESS=1` in the environment the latter is written.
 
-#[path = "support/blessed.rs"]
-mod blessed;
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
-use blessed::{hold, root};
+use crate::support::blessed::{hold, root};
 use serde::Deserialize;
 
 /// Kinds that there are.

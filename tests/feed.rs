@@ -1,18 +1,13 @@
 //! The Atom feed beside the tables, read by another XML parser: what is an entry in it and what is not, and that it harms
 //! nobody, whatever becomes of its file.
 
-#[path = "support/nightly.rs"]
-mod nightly;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/mod.rs"]
-mod support;
-
+use crate::support;
 use std::collections::BTreeSet;
 
+use crate::support::nightly::Nights;
 use chrono::DateTime;
 use gpuledger::exit::Exit;
 use gpuledger::feed::{ENTRIES_MAX, FEED_FILE};
-use nightly::Nights;
 use roxmltree::{Document, Node};
 
 const ATOM: &str = "http://www.w3.org/2005/Atom";

@@ -1,20 +1,15 @@
 //! Fetching against a server on this machine: retries, limits, robots.txt, and what a lost page costs.
 
-#[path = "support/rough.rs"]
-mod rough;
-#[path = "support/shop.rs"]
-mod shop;
-
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::rough::{count, gzip, nobody, rough_server, send};
+use crate::support::shop::{LIMITS, Shop, shop};
 use gpuledger::fetch::{Client, Turns, fetch_provider};
 use gpuledger::gather::{Delivery, gather};
 use gpuledger_scrapers::sha256;
-use rough::{count, gzip, nobody, rough_server, send};
-use shop::{LIMITS, Shop, shop};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 

@@ -1,17 +1,14 @@
 //! What a night may use again, what it keeps of a bulk file, and where a key goes and does not go.
 
-#[path = "support/shop.rs"]
-mod shop;
-
 use std::io::Write as _;
 use std::time::Duration;
 
+use crate::support::shop::{LIMITS, Shop, shop};
 use gpuledger::archive::Receipt;
 use gpuledger::fetch::{Client, Turns, fetch_provider};
 use gpuledger::gather::Delivery;
 use gpuledger_scrapers::contract::Scraper as _;
 use gpuledger_scrapers::sha256;
-use shop::{LIMITS, Shop, shop};
 use wiremock::matchers::{header, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 

@@ -1,18 +1,12 @@
 //! Where pages may not lead, whoever says so: strangers, private addresses, loops; and where robots.txt may be read.
 
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/rough.rs"]
-mod rough;
-#[path = "support/shop.rs"]
-mod shop;
-
 use std::time::Duration;
 
+use crate::support::rough::{count, rough_server, send};
+use crate::support::shop::{LIMITS, Shop, shop};
 use gpuledger::fetch::{Client, Hosts, Turns, fetch_provider};
 use gpuledger::gather::Delivery;
 use gpuledger_scrapers::{ALL, recordings};
-use rough::{count, rough_server, send};
-use shop::{LIMITS, Shop, shop};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 

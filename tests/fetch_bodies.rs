@@ -1,19 +1,13 @@
 //! Bodies that are not what their headers say, connections that end in the middle, and walls in the place of pages.
 
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/rough.rs"]
-mod rough;
-#[path = "support/shop.rs"]
-mod shop;
-
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use crate::support::rough::{count, gzip, rough_server, send};
+use crate::support::shop::{LIMITS, Shop, shop};
 use gpuledger::fetch::{Client, Turns, fetch_provider};
 use gpuledger::gather::{Delivery, gather};
-use rough::{count, gzip, rough_server, send};
-use shop::{LIMITS, Shop, shop};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 

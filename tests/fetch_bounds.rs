@@ -1,21 +1,15 @@
 //! What a night may take: the time and the requests of a provider, waits that servers ask for, silence, and a network that
 //! is not there.
 
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/rough.rs"]
-mod rough;
-#[path = "support/shop.rs"]
-mod shop;
-
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::rough::{count, nobody, rough_server, send};
+use crate::support::shop::{LIMITS, Shop, shop};
 use gpuledger::fetch::{Client, Traffic, Turns, fetch_provider};
 use gpuledger::gather::Delivery;
 use gpuledger_scrapers::ALL;
 use gpuledger_scrapers::contract::Scraper as _;
-use rough::{count, nobody, rough_server, send};
-use shop::{LIMITS, Shop, shop};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 

@@ -1,20 +1,13 @@
 //! The program itself on an internet of the tests' own: what a night with faults publishes, says and records.
 
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/internet.rs"]
-mod internet;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/mod.rs"]
-mod support;
-
 use std::io::Read as _;
 use std::net::TcpListener;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use internet::{Internet, internet, recorded, reply};
-use support::{Dataset, all_files, bytes_of};
+use crate::support::internet::{Internet, internet, recorded, reply};
+use crate::support::{Dataset, all_files, bytes_of};
 
 /// What the program said about a night.
 struct Night {

@@ -1,13 +1,11 @@
 //! Nights judged against earlier ones, in datasets of their own: what is refused is written down and can be listed, and a night
 //! that is judged again is compared with what it was compared with first.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod support;
-
+use crate::support;
+use crate::support::Dataset;
 use gpuledger::exit::Exit;
 use gpuledger::run::Night;
 use serde_json::Value;
-use support::Dataset;
 
 /// Collects a night of one provider from its recorded pages, with its list of plans changed.
 async fn night(dataset: &Dataset, day: u32, change: fn(&mut Vec<Value>)) -> Night {

@@ -5,15 +5,13 @@
 //! with `GPULEDGER_LONG_HISTORIES=1`, or every night up to a day if that stands there: then the figures are held against
 //! `tests/oracles/README.md`. With `GPULEDGER_HISTORIES_AT=DIR` the datasets stay there, and a run that was cut off goes on.
 
-#[path = "support/blessed.rs"]
-mod blessed;
-mod oracles;
-
+use crate::oracles;
+use crate::support::blessed;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oracles::trends::{self, Card};
-use oracles::{Source, sources, walk};
+use crate::oracles::trends::{self, Card};
+use crate::oracles::{Source, sources, walk};
 use serde_json::Value;
 
 /// Where a history's dataset is: in a folder that goes away, or in one that stays.

@@ -1,6 +1,7 @@
 //! Hostile text on a page: the real program on files of a provider whose regions and names are written to harm whoever
 //! looks at them, and the bytes that it prints in each format.
 
+use crate::support;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -8,10 +9,7 @@ use std::path::Path;
 use gpuledger_scrapers::recordings;
 use serde_json::Value;
 
-#[expect(dead_code, reason = "each test takes what it needs of the builders")]
-mod support;
-
-use support::{Dataset, all_files};
+use crate::support::{Dataset, all_files};
 
 /// The machine whose regions are hostile.
 const MACHINE: &str = "vcg-a100-12c-120g-80vram";

@@ -2,14 +2,11 @@
 //!
 //! With `GPULEDGER_BLESS=1` in the environment the generated files and tables are written instead of compared.
 
-#[path = "support/blessed.rs"]
-mod blessed;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use blessed::{hold, root};
+use crate::support::blessed::{hold, root};
 use gpuledger::normalise::gpu::GpuModels;
 use gpuledger::normalise::region::Regions;
 use gpuledger::offer::TABLES;
@@ -182,6 +179,21 @@ fn every_folder_of_the_collection_is_registered() {
         let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
         if path.is_dir() && !name.starts_with('_') && name != "target" {
             assert!(registered.contains(&name.as_str()), "scrapers/{name} is not in the registry");
+        }
+    }
+}
+
+#[test]
+fn every_file_of_tests_is_part_of_the_one_program() {
+    let listed = fs::read_to_string(root().join("tests/main.rs")).expect("there is a program of tests");
+    for entry in fs::read_dir(root().join("tests")).expect("there are tests") {
+        let path = entry.expect("the entry can be read").path();
+        let name = path.file_stem().expect("an entry has a name").to_string_lossy().into_owned();
+        if path.extension().is_some_and(|extension| extension == "rs") && name != "main" {
+            assert!(
+                listed.lines().any(|line| line == format!("mod {name};")),
+                "tests/main.rs lacks `mod {name};`: no test of it is run"
+            );
         }
     }
 }

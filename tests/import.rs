@@ -4,15 +4,13 @@
 //! Whole histories lie beside the checkout; without them those tests say so and pass. They take some nights of each, and every
 //! night with `GPULEDGER_LONG_HISTORIES=1`.
 
-#[expect(dead_code, reason = "builders that other tests use")]
-mod support;
-
+use crate::support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Dataset, Said};
 use serde_json::Value;
-use support::{Dataset, Said};
 
 const MAPPING: &str = r#"
 name = "shop"

@@ -1,15 +1,12 @@
 //! The files that `schedule install` prints: the examples in the tree are what it prints, and systemd, sh and kubectl
 //! themselves read them. What a tool says is missing where the tool is.
 
-#[path = "support/blessed.rs"]
-mod blessed;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use blessed::{hold, root};
+use crate::support::blessed::{hold, root};
 use serde_json::{Value, json};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};

@@ -3,14 +3,11 @@
 //! `GPULEDGER_KILLS=N` kills N times at random moments, `GPULEDGER_KILL_SEED` sets the moments, and `GPULEDGER_STRACE=1`
 //! takes every step instead of every ninth and makes the absence of strace a failure.
 
-#[path = "support/whole.rs"]
-mod whole;
-
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use whole::Ground;
+use crate::support::whole::Ground;
 
 const FIRST: &str = "2026-10-29T18:00:00Z";
 const KILLED: &str = "2026-10-30T18:00:00Z";

@@ -1,11 +1,10 @@
 //! Ways in which a series of nights is known to mislead, each played through the whole program: pages of several nights in,
 //! the published rows and the differences between the nights out.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::support::{Dataset, texts, write_pages};
 use gpuledger::cheapest;
 use gpuledger::diff;
 use gpuledger::exit::Exit;
@@ -15,7 +14,6 @@ use gpuledger::snapshot::read;
 use gpuledger_scrapers::recordings;
 use polars::prelude::{DataFrame, IntoLazy as _, col, lit};
 use serde_json::Value;
-use support::{Dataset, texts, write_pages};
 
 /// Nights of pages written by hand.
 struct Nights {

@@ -1,15 +1,9 @@
 //! What a run tells on standard error, to people and to programs, and what `runs` tells of it on another day.
 
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/nightly.rs"]
-mod nightly;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/mod.rs"]
-mod support;
-
-use nightly::Nights;
+use crate::support;
+use crate::support::Said;
+use crate::support::nightly::Nights;
 use serde_json::{Value, json};
-use support::Said;
 
 const AT: &str = "2026-11-14T02:00:00Z";
 

@@ -1,18 +1,15 @@
 //! The night after many nights opens as few files as the night after few.
 
-#[path = "support/whole.rs"]
-mod whole;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::support::whole::{Ground, block_on};
 use chrono::{Days, NaiveDate};
 use gpuledger::night::SnapshotId;
 use gpuledger::offer::{COVERAGE, OFFERS, RATES, Table};
 use gpuledger::snapshot::log::{Committed, Log, NewFile};
-use whole::{Ground, block_on};
 
 const AT: &str = "2026-10-30T18:00:00Z";
 

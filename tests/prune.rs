@@ -1,13 +1,11 @@
 //! The archive keeps each page once and whole, and lets go of it only when somebody says so.
 
 #[allow(dead_code, reason = "each test uses its own part of the builders")]
-mod support;
-
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use crate::support::{Dataset, all_files, bytes_of, write_pages};
 use gpuledger_scrapers::{recordings, sha256};
-use support::{Dataset, all_files, bytes_of, write_pages};
 
 const OLD: &str = "2024-10-30T18:00:00Z";
 const OLD_NIGHT: &str = "2024-10-30T18-00-00Z";

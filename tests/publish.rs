@@ -1,11 +1,9 @@
 //! Publishing: a night is whole or not there, once or not at all, and what is published never changes.
 
-mod support;
-
 use std::process::Stdio;
 
+use crate::support::{Dataset, all_files, bytes_of, texts, write_pages};
 use gpuledger::exit::Exit;
-use support::{Dataset, all_files, bytes_of, texts, write_pages};
 
 const AT: &str = "2026-10-30T18:00:00Z";
 

@@ -1,16 +1,15 @@
 //! The rules against price histories that other people kept: how many true prices they hold back, and how many faults they
 //! let through. The histories lie beside the checkout; without them the tests say so and pass.
 
-mod histories;
-
+use crate::histories;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use crate::histories::plant::FAULTS;
+use crate::histories::{History, Key, MANY_SITES, Night, PER_GPU_SINCE, Past, Price, judge};
 use gpuledger::frame::Cell;
 use gpuledger::validate::{ScopeStatus, Severity, Verdict};
 use gpuledger_scrapers::contract::PricePer;
-use histories::plant::FAULTS;
-use histories::{History, Key, MANY_SITES, Night, PER_GPU_SINCE, Past, Price, judge};
 use rust_decimal::Decimal;
 
 /// What the rules say of a whole history, and what becomes of faults in its last night but one.

@@ -1,9 +1,8 @@
 //! A published night again from the archive: the same bytes with the same code, a correction with newer code, and never a
 //! word that the night did not know.
 
+use crate::support::{Dataset, Said, all_files, bytes_of, texts, write_pages};
 #[allow(dead_code, reason = "each test uses its own part of the builders")]
-mod support;
-
 use clap::Parser as _;
 use gpuledger::cli::{Cli, Verb};
 use gpuledger::exit::Exit;
@@ -13,7 +12,6 @@ use gpuledger_scrapers::contract::{Page, Parsed, ScrapeError, Scraper};
 use gpuledger_scrapers::manifest::Manifest;
 use gpuledger_scrapers::sha256;
 use rust_decimal::Decimal;
-use support::{Dataset, Said, all_files, bytes_of, texts, write_pages};
 
 const AT: &str = "2026-10-30T18:00:00Z";
 const NIGHT: &str = "2026-10-30T18-00-00Z";

@@ -4,18 +4,14 @@
 //! What a browser makes of it is tested in `tests/browser`. With `GPULEDGER_BLESS=1` in the environment the sample is written
 //! instead of compared.
 
+use crate::support::blessed;
 use std::fs;
 use std::path::Path;
 
 use gpuledger_scrapers::{ALL, recordings};
 use serde_json::{Value, json};
 
-#[path = "support/blessed.rs"]
-mod blessed;
-#[expect(dead_code, reason = "each test takes what it needs of the builders")]
-mod support;
-
-use support::{Dataset, Said, write_pages};
+use crate::support::{Dataset, Said, write_pages};
 
 /// Longest page of twenty thousand offers.
 const BYTES_MAX: usize = 6_000_000;

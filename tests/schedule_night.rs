@@ -1,20 +1,13 @@
 //! Nights as a schedule runs them: the program itself, started by timers that ask twice, side by side, late, or never again
 //! after they were killed, and the service that is asked to stop.
 
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/internet.rs"]
-mod internet;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/service.rs"]
-mod service;
-
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::support::internet::{Internet, internet, recorded, reply};
+use crate::support::service::{Ground, Service, signal};
 use chrono::{DateTime, TimeDelta, Utc};
 use gpuledger::lock;
-use internet::{Internet, internet, recorded, reply};
-use service::{Ground, Service, signal};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 

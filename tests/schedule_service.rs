@@ -4,26 +4,18 @@
 //! `GPULEDGER_SERVICE_MINUTES=60` serves for an hour and prints one line of figures for `schedules/README.md`. Without it a
 //! minute or two, the providers that are quick, and the service is killed within the first night.
 
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/internet.rs"]
-mod internet;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/service.rs"]
-mod service;
-#[path = "support/webhook.rs"]
-mod webhook;
-
+use crate::support::service;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::internet::{Request, internet, reply};
+use crate::support::service::Ground;
+use crate::support::webhook::Webhook;
 use chrono::TimeDelta;
 use gpuledger::schedule::ledger::Ledger;
 use gpuledger_scrapers::{ALL, recordings};
-use internet::{Request, internet, reply};
 use serde_json::Value;
-use service::Ground;
-use webhook::Webhook;
 
 /// Of so many minutes the last two have a network on which no page is to be had, when it serves for longer.
 const DARK: u64 = 8;

@@ -1,20 +1,18 @@
 //! Datasets of earlier and of newer programs: what is read of them, and what is never written over.
 
-#[path = "support/whole.rs"]
-mod whole;
-
+use crate::support::whole;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 
+use crate::support::whole::{Ground, block_on};
 use gpuledger::archive::ArchiveError;
 use gpuledger::offer::{Column, Kind, OFFERS, SCHEMA_VERSION, Table};
 use gpuledger::snapshot::file::Draft;
 use gpuledger::snapshot::log::{Committed, Log};
 use gpuledger::snapshot::read;
 use polars::prelude::*;
-use whole::{Ground, block_on};
 
 const BEFORE: &str = "2026-10-29T18:00:00Z";
 const AT: &str = "2026-10-30T18:00:00Z";

@@ -1,21 +1,16 @@
 //! A key, and the program itself: run with the key in its environment, against servers that repeat the key in every way, it
 //! leaves the key in no file and says it in no word.
 
-#[path = "support/internet.rs"]
-mod internet;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/mod.rs"]
-mod support;
-
+use crate::support;
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::support::internet::{Internet, Request, internet, recorded, reply};
+use crate::support::{Dataset, all_files, bytes_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use gpuledger::frame::Cell;
-use internet::{Internet, Request, internet, recorded, reply};
 use polars::prelude::*;
-use support::{Dataset, all_files, bytes_of};
 
 /// Has every character that is written otherwise somewhere: in an address, in JSON, in a page.
 const KEY: &str = "AIza/Sy+Test&Key=93-x7Q";

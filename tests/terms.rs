@@ -1,19 +1,12 @@
 //! Sources whose terms restrict reading by machine are asked only when the user agrees to it by name.
 
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/internet.rs"]
-mod internet;
-#[expect(dead_code, reason = "each test file uses what it needs of it")]
-#[path = "support/mod.rs"]
-mod support;
-
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
+use crate::support::internet::{Internet, internet, reply};
+use crate::support::{Dataset, Said};
 use gpuledger_scrapers::ALL;
 use gpuledger_scrapers::manifest::{Manifest, TermsOfUse};
-use internet::{Internet, internet, reply};
-use support::{Dataset, Said};
 
 fn restricted() -> Vec<&'static Manifest> {
     let manifests = ALL.iter().map(|scraper| scraper.manifest());

@@ -3,15 +3,12 @@
 //!
 //! Whole histories lie beside the checkout; without them that test says so and passes.
 
-#[expect(dead_code, reason = "builders that other tests use")]
-mod support;
-
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Dataset, write_pages};
 use serde_json::Value;
-use support::{Dataset, write_pages};
 
 fn rows(dataset: &Dataset, args: &[&str]) -> Vec<Value> {
     let said = dataset.run(&[args, &["--format", "json"]].concat());

@@ -1,15 +1,13 @@
 //! Several runs on one dataset: one at a time where they see each other's lock, and the log decides where they do not.
 
-#[path = "support/whole.rs"]
-mod whole;
-
+use crate::support::whole;
 use std::process::{Child, Stdio};
 use std::sync::Barrier;
 use std::time::Duration;
 
+use crate::support::whole::Ground;
 use gpuledger::offer::OFFERS;
 use gpuledger::snapshot::log::Log;
-use whole::Ground;
 
 const BEFORE: &str = "2026-10-29T18:00:00Z";
 const AT: &str = "2026-10-30T18:00:00Z";

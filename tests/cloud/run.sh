@@ -21,4 +21,4 @@ export AWS_ENDPOINT_URL AWS_ALLOW_HTTP=true AWS_REGION=us-east-1 AWS_EC2_METADAT
 AWS_ENDPOINT_URL=$(cat "$scratch/address")
 export AWS_ACCESS_KEY_ID=AKIAOFTHETESTS AWS_SECRET_ACCESS_KEY=secret-of-the-tests-8c1f
 export GPULEDGER_CLOUD_PYTHON="$venv/bin/python"
-cargo test --features cloud --test cloud "$@"
+cargo test --features cloud --test all cloud:: "$@"

@@ -1,6 +1,15 @@
 //! Builders for tests of a whole night: a dataset in a folder of its own, `collect` through the library and through the
 //! program, and what stands in the dataset afterwards.
 
+pub mod blessed;
+pub mod internet;
+pub mod nightly;
+pub mod rough;
+pub mod service;
+pub mod shop;
+pub mod webhook;
+pub mod whole;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gpuledger::run::Night;
 use gpuledger_scrapers::recordings;
 
-use crate::support::Dataset;
+use super::Dataset;
 
 pub struct Nights {
     pub dataset: Dataset,

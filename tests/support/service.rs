@@ -9,7 +9,7 @@ use gpuledger::schedule::due::Due;
 use gpuledger::schedule::ledger::Ledger;
 use tempfile::TempDir;
 
-use crate::internet::Internet;
+use super::internet::Internet;
 
 pub struct Ground {
     folder: TempDir,

@@ -1,0 +1,52 @@
+//! Everything that is tested of the house as a whole, as one program: each program with polars in it is 600 MB large.
+//! `cargo test --test all kills::` runs one file of it.
+
+mod alerts;
+mod analysts;
+mod azure_history;
+mod backfill;
+mod bad_input;
+mod cli;
+#[cfg(feature = "cloud")]
+mod cloud;
+mod comparison;
+mod diff_options;
+mod disk;
+mod doctor;
+mod explain;
+mod export;
+mod fault_kinds;
+mod feed;
+mod fetch;
+mod fetch_again;
+mod fetch_astray;
+mod fetch_bodies;
+mod fetch_bounds;
+mod fetch_night;
+mod findings;
+mod histories;
+mod history_oracles;
+mod hostile_text;
+mod house;
+mod import;
+mod install;
+mod kills;
+mod kinds;
+mod logs;
+mod manual;
+mod nights;
+mod oracles;
+mod pipeline;
+mod prune;
+mod publish;
+mod real_histories;
+mod replay;
+mod report_page;
+mod schedule_night;
+mod schedule_service;
+mod schema_change;
+mod secrets;
+mod support;
+mod terms;
+mod trend;
+mod writers;
