@@ -55,9 +55,23 @@ impl Columns {
         self.columns.push(column.into_column());
     }
 
-    /// Adds text.
+    /// Adds text. The bytes of neighbours that are alike are kept once.
     pub fn texts<'a>(&mut self, name: &str, values: impl Iterator<Item = Option<&'a str>>) {
-        self.push(StringChunked::from_iter_options(name.into(), values));
+        let mut kept: Vec<Option<&str>> = Vec::new();
+        let mut place_of = |value: Option<&'a str>| -> IdxSize {
+            if kept.last() != Some(&value) {
+                kept.push(value);
+            }
+            IdxSize::try_from(kept.len() - 1).expect("a night has fewer rows than that")
+        };
+        let places: Vec<IdxSize> = values.map(&mut place_of).collect();
+        let texts = StringChunked::from_iter_options(name.into(), kept.iter().copied());
+        if texts.len() == places.len() {
+            self.push(texts);
+        } else {
+            let places = IdxCa::from_vec(name.into(), places);
+            self.push(texts.take(&places).expect("every place is one of a text that is kept"));
+        }
     }
 
     /// Adds text that is made row by row.
@@ -201,6 +215,65 @@ impl Cell {
             Self::Number(number) => number.clone(),
             Self::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
         }
+    }
+}
+
+/// One row of a frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// The frame.
+    pub rows: &'a DataFrame,
+    /// Its place in it.
+    pub row: usize,
+}
+
+impl Row<'_> {
+    /// A value.
+    ///
+    /// # Errors
+    /// When there is no such column or row.
+    pub fn cell(&self, column: &str) -> PolarsResult<Cell> {
+        Cell::at(self.rows, column, self.row)
+    }
+
+    /// A value as text; `None` where it is null or empty.
+    ///
+    /// # Errors
+    /// As [`Row::cell`].
+    pub fn optional(&self, column: &str) -> PolarsResult<Option<String>> {
+        Ok(Some(self.text(column)?).filter(|text| !text.is_empty()))
+    }
+
+    /// A value as text, empty where it is null.
+    ///
+    /// # Errors
+    /// As [`Row::cell`].
+    pub fn text(&self, column: &str) -> PolarsResult<String> {
+        self.cell(column).map(|cell| cell.text())
+    }
+
+    /// Whether a value's text is this.
+    ///
+    /// # Errors
+    /// As [`Row::cell`].
+    pub fn is(&self, column: &str, value: &str) -> PolarsResult<bool> {
+        Ok(self.text(column)? == value)
+    }
+
+    /// A decimal as a whole multiple of the dataset's last digit.
+    ///
+    /// # Errors
+    /// When there is no such column of decimals.
+    pub fn scaled(&self, column: &str) -> PolarsResult<Option<i128>> {
+        self.rows.column(column)?.decimal().map(|decimals| decimals.physical().get(self.row))
+    }
+
+    /// A float.
+    ///
+    /// # Errors
+    /// When there is no such column of floats.
+    pub fn float(&self, column: &str) -> PolarsResult<Option<f64>> {
+        self.rows.column(column)?.f64().map(|floats| floats.get(self.row))
     }
 }
 

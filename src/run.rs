@@ -185,7 +185,7 @@ pub async fn judge(
         let rates: Vec<Rate> = trusted.flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
         let known_rates = known_rates(output, snapshot, &observed, &rates, nights).await?;
         let normalised = normalise(snapshot, &observed, &known_rates)?;
-        let verdict = validate(snapshot, &normalised, gathered, &earlier)?;
+        let verdict = validate(snapshot, normalised, gathered, &earlier)?;
         // Rates of a source that is refused convert no price and are not published: the night is worked out without them.
         let is_refused = |of: &&Gathered| {
             let is_failed = |scope: &ScopeCoverage| scope.provider == of.manifest.provider && scope.status == ScopeStatus::Failed;

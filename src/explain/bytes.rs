@@ -7,8 +7,8 @@ use gpuledger_scrapers::contract::{Page, Place, Scraper};
 use gpuledger_scrapers::spot::{Piece, Spot};
 use serde::Serialize;
 
-use super::Row;
 use crate::archive::{Archive, ArchiveError, Receipt, Whole};
+use crate::frame::Row;
 use crate::night::SnapshotId;
 use crate::prune::when_pruned;
 use crate::report::Failed;

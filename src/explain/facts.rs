@@ -5,7 +5,7 @@ use gpuledger_scrapers::hardware::KnownMachine;
 use polars::prelude::PolarsResult;
 use serde::Serialize;
 
-use super::Row;
+use crate::frame::Row;
 use crate::normalise::gpu::GpuModels;
 use crate::normalise::scaled_count;
 

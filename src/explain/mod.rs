@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::archive::Archive;
 use crate::cli::{Explain, ExplainFormat};
 use crate::exit::Exit;
-use crate::frame::Cell;
+use crate::frame::{Cell, Row};
 use crate::harmless;
 use crate::import;
 use crate::print::{self, Heading, heading};
@@ -152,53 +152,21 @@ pub async fn of_row(
         snapshot_id: snapshot.id.to_string(),
         corrects: snapshot.id.corrects().map(|corrected| corrected.to_string()),
         sources: facts::sources(scraper, &row)?,
-        row: row.all()?,
+        row: all(&row)?,
         proof,
         work,
         is_borne_out,
     })
 }
 
-/// A published row.
-struct Row<'a> {
-    rows: &'a DataFrame,
-    row: usize,
-}
-
-impl Row<'_> {
-    fn cell(&self, column: &str) -> PolarsResult<Cell> {
-        Cell::at(self.rows, column, self.row)
-    }
-
-    /// A column as text; `None` where it is null.
-    fn optional(&self, column: &str) -> PolarsResult<Option<String>> {
-        Ok(match self.cell(column)? {
-            Cell::Null => None,
-            cell => Some(cell.text()),
-        })
-    }
-
-    /// A column as text, empty where it is null.
-    fn text(&self, column: &str) -> PolarsResult<String> {
-        self.cell(column).map(|cell| cell.text())
-    }
-
-    /// A decimal as a whole multiple of the dataset's last digit.
-    fn scaled(&self, column: &str) -> PolarsResult<Option<i128>> {
-        self.rows.column(column)?.decimal().map(|decimals| decimals.physical().get(self.row))
-    }
-
-    fn float(&self, column: &str) -> PolarsResult<Option<f64>> {
-        self.rows.column(column)?.f64().map(|floats| floats.get(self.row))
-    }
-
-    fn all(&self) -> PolarsResult<serde_json::Map<String, serde_json::Value>> {
-        let mut all = serde_json::Map::new();
-        for name in self.rows.get_column_names() {
-            if let Some(text) = self.optional(name)? {
-                all.insert(name.to_string(), text.into());
-            }
+/// Every column of a row that is not null, as text.
+fn all(row: &Row) -> PolarsResult<serde_json::Map<String, serde_json::Value>> {
+    let mut all = serde_json::Map::new();
+    for name in row.rows.get_column_names() {
+        let cell = row.cell(name)?;
+        if cell != Cell::Null {
+            all.insert(name.to_string(), cell.text().into());
         }
-        Ok(all)
     }
+    Ok(all)
 }

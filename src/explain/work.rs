@@ -9,8 +9,7 @@ use num_traits::ToPrimitive as _;
 use polars::prelude::*;
 use serde::Serialize;
 
-use super::Row;
-use crate::frame::Cell;
+use crate::frame::{Cell, Row};
 use crate::normalise::steps::{Given, Step, exact_count, shown, steps};
 use crate::normalise::unit::Exact;
 use crate::offer::DECIMAL_SCALE;

@@ -13,7 +13,7 @@ use polars::prelude::*;
 use rust_decimal::Decimal;
 
 use crate::answer::LeftOut;
-use crate::frame::Cell;
+use crate::frame::Row;
 
 /// One price of one kind of machine in one place.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,46 +156,28 @@ pub fn sift(rows: &DataFrame, names: &Names) -> PolarsResult<Sifted> {
     Ok(sifted)
 }
 
-struct Row<'a> {
-    rows: &'a DataFrame,
-    row: usize,
-}
-
-impl Row<'_> {
-    fn cell(&self, column: &str) -> PolarsResult<Cell> {
-        Cell::at(self.rows, column, self.row)
-    }
-
-    fn text(&self, column: &str) -> PolarsResult<Option<String>> {
-        Ok(Some(self.cell(column)?.text()).filter(|text| !text.is_empty()))
-    }
-
-    fn is(&self, column: &str, value: &str) -> PolarsResult<bool> {
-        Ok(self.cell(column)?.text() == value)
-    }
-
-    fn number(&self, column: &str) -> PolarsResult<Option<Decimal>> {
-        let number = self.text(column)?.and_then(|text| text.parse::<Decimal>().ok());
-        Ok(number.map(|number| number.normalize()).filter(|number| *number > Decimal::ZERO))
-    }
+/// A number above zero; `None` for anything else.
+fn number(row: &Row, column: &str) -> PolarsResult<Option<Decimal>> {
+    let number = row.optional(column)?.and_then(|text| text.parse::<Decimal>().ok());
+    Ok(number.map(|number| number.normalize()).filter(|number| *number > Decimal::ZERO))
 }
 
 /// The item of a row, or why there is none.
 fn item(row: &Row, names: &Names) -> PolarsResult<Result<Item, Why>> {
-    let provider = row.cell("provider")?.text();
+    let provider = row.text("provider")?;
     let Some(seller) = names.sellers.get(&provider) else { return Ok(Err(Why::Seller)) };
-    if row.is("source_kind", SourceKind::Aggregator.word())? || row.text("listing_count")?.is_some() {
+    if row.is("source_kind", SourceKind::Aggregator.word())? || row.optional("listing_count")?.is_some() {
         return Ok(Err(Why::NotOneSeller));
     }
     let is_spot = row.is("pricing_model", PricingModel::Spot.word())?;
-    let is_for_a_term = row.text("commitment_months")?.is_some() || row.text("published_upfront_amount")?.is_some();
+    let is_for_a_term = row.optional("commitment_months")?.is_some() || row.optional("published_upfront_amount")?.is_some();
     if is_for_a_term || !is_spot && !row.is("pricing_model", PricingModel::OnDemand.word())? {
         return Ok(Err(Why::WayToBuy));
     }
-    if !row.is("os", Os::Linux.word())? || row.text("licence")?.is_some() {
+    if !row.is("os", Os::Linux.word())? || row.optional("licence")?.is_some() {
         return Ok(Err(Why::System));
     }
-    if row.text("plan")?.is_some() || row.is("is_promotion", "true")? || row.is("tax_included", "true")? {
+    if row.optional("plan")?.is_some() || row.is("is_promotion", "true")? || row.is("tax_included", "true")? {
         return Ok(Err(Why::Condition));
     }
     if row.is("tenancy", "dedicated")? {
@@ -204,20 +186,20 @@ fn item(row: &Row, names: &Names) -> PolarsResult<Result<Item, Why>> {
     if row.is("is_fractional", "true")? {
         return Ok(Err(Why::Fraction));
     }
-    let (model, vendor) = (row.text("gpu_model")?, row.text("gpu_vendor")?);
-    let gpus = row.number("gpu_count")?.filter(Decimal::is_integer).and_then(|gpus| gpus.to_u32());
-    let (Some(model), Some(vendor), Some(gpus), Some(card_memory_gb)) = (model, vendor, gpus, row.number("gpu_memory_gb")?)
+    let (model, vendor) = (row.optional("gpu_model")?, row.optional("gpu_vendor")?);
+    let gpus = number(row, "gpu_count")?.filter(Decimal::is_integer).and_then(|gpus| gpus.to_u32());
+    let (Some(model), Some(vendor), Some(gpus), Some(card_memory_gb)) = (model, vendor, gpus, number(row, "gpu_memory_gb")?)
     else {
         return Ok(Err(Why::CardNotStated));
     };
     let (Some(card), Some(maker)) = (names.card(&provider, &model), names.makers.get(&vendor)) else {
         return Ok(Err(Why::NoName(model)));
     };
-    let Some(machine) = row.text("instance_type")?.and_then(|machine| machine_name(names, &provider, machine)) else {
+    let Some(machine) = row.optional("instance_type")?.and_then(|machine| machine_name(names, &provider, machine)) else {
         return Ok(Err(Why::NoMachine));
     };
-    let Some(region) = row.text("region")? else { return Ok(Err(Why::NoRegion)) };
-    let sizes = (row.number("vcpus")?.filter(Decimal::is_integer), row.number("system_memory_gib")?);
+    let Some(region) = row.optional("region")? else { return Ok(Err(Why::NoRegion)) };
+    let sizes = (number(row, "vcpus")?.filter(Decimal::is_integer), number(row, "system_memory_gib")?);
     let (Some(vcpus), Some(memory_gib)) = sizes else { return Ok(Err(Why::SizeNotStated)) };
     let price = row.rows.column("price_usd_per_hour")?.f64()?.get(row.row);
     let Some(usd_per_hour) = price.filter(|price| price.is_finite() && *price > 0.0) else { return Ok(Err(Why::NoRate)) };
@@ -225,7 +207,7 @@ fn item(row: &Row, names: &Names) -> PolarsResult<Result<Item, Why>> {
         seller: seller.clone(),
         machine,
         region,
-        zone: row.text("zone")?,
+        zone: row.optional("zone")?,
         gpus,
         card: card.to_owned(),
         card_memory_gb,
@@ -233,7 +215,7 @@ fn item(row: &Row, names: &Names) -> PolarsResult<Result<Item, Why>> {
         processor: names.processors.get(&model).cloned(),
         vcpus,
         memory_gib,
-        disk_gb: row.number("local_disk_gb")?,
+        disk_gb: number(row, "local_disk_gb")?,
         is_spot,
         flag: names.spot_flags.get(&provider).filter(|_| is_spot).cloned(),
         usd_per_hour,

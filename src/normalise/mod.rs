@@ -76,19 +76,39 @@ struct Facts {
 /// # Errors
 /// Only on a fault of the program: what is wrong with a row is said on the row.
 pub fn normalise(snapshot: SnapshotId, observed: &[Observed], rates: &DataFrame) -> PolarsResult<Normalised> {
+    let rates = RatesOfRows::of(observed, rates)?;
+    // What is worked out of a row is larger than the row: a large night is done in parts.
+    let mut parts = observed.chunks(ROWS_AT_ONCE).enumerate().map(|(part, observed)| {
+        let rates = |row: usize| rates.of_row(part * ROWS_AT_ONCE + row);
+        comparable_rows(snapshot, observed, rates)
+    });
+    let mut rows = parts.next().unwrap_or_else(|| comparable_rows(snapshot, &[], |row| rates.of_row(row)))?;
+    for part in parts {
+        rows.vstack_mut_owned(part?)?;
+    }
+    Ok(Normalised(rows))
+}
+
+/// Rows that are worked out at a time.
+const ROWS_AT_ONCE: usize = 65_536;
+
+fn comparable_rows<'a>(
+    snapshot: SnapshotId,
+    observed: &[Observed],
+    rates: impl Fn(usize) -> &'a RatesOfDay + Sync,
+) -> PolarsResult<DataFrame> {
     let facts: Vec<Facts> = side_by_side(observed, |_, observed| {
         let mut labels = Labels::default();
         observed.iter().map(|observed| facts_of(observed, &mut labels)).collect()
     });
-    let rates = RatesOfRows::of(observed, rates)?;
     let comparable: Vec<Comparable> = side_by_side(observed, |first, observed| {
-        let comparable =
-            |(row, observed): (usize, &Observed)| Comparable::of(observed, &facts[first + row], rates.of_row(first + row));
+        let comparable = |(row, observed): (usize, &Observed)| Comparable::of(observed, &facts[first + row], rates(first + row));
         observed.iter().enumerate().map(comparable).collect()
     });
-    let mut columns = published_columns(snapshot, observed, &facts)?;
+    let mut columns = Columns::new(observed.len());
     comparable_columns(&mut columns, &comparable);
-    columns.finish()?.select(OFFERS.columns.iter().map(|column| column.name).chain([HELD_BACK])).map(Normalised)
+    published_columns(&mut columns, snapshot, observed, &facts);
+    columns.finish()?.select(OFFERS.columns.iter().map(|column| column.name).chain([HELD_BACK]))
 }
 
 /// Fewest rows that are worth another thread.
@@ -226,9 +246,8 @@ fn offer_id(observed: &Observed, gpu_model: Option<&str>) -> String {
     id
 }
 
-fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts]) -> PolarsResult<Columns> {
+fn published_columns(columns: &mut Columns, snapshot: SnapshotId, observed: &[Observed], facts: &[Facts]) {
     let id = snapshot.to_string();
-    let mut columns = Columns::new(observed.len());
     let offers = || observed.iter().map(|observed| observed.offer);
     let models = || facts.iter().map(|facts| facts.gpu_model);
     let manifests = || observed.iter().map(|observed| observed.manifest);
@@ -309,7 +328,6 @@ fn published_columns(snapshot: SnapshotId, observed: &[Observed], facts: &[Facts
     columns.texts("raw_place", offers().map(|offer| Some(offer.place.at.as_str())));
     columns.wholes("scraper_version", manifests().map(|manifest| whole(Some(manifest.scraper_version))));
     columns.texts("scope", observed.iter().map(|observed| Some(observed.scope)));
-    Ok(columns)
 }
 
 /// A count in multiples of the dataset's last digit; a third of a card is cut there, and prices use the exact third.

@@ -226,12 +226,12 @@ impl HeldBack {
 ///
 /// # Errors
 /// Only on a fault of the program.
-pub fn validate(snapshot: SnapshotId, night: &Normalised, gathered: &[Gathered], earlier: &Earlier) -> PolarsResult<Verdict> {
+pub fn validate(snapshot: SnapshotId, night: Normalised, gathered: &[Gathered], earlier: &Earlier) -> PolarsResult<Verdict> {
     let thresholds = Thresholds::built_in();
     let mut findings: Vec<Finding> = gathered.iter().flat_map(Gathered::findings).collect();
     let mut coverage: Vec<ScopeCoverage> = gathered.iter().flat_map(Gathered::coverage).collect();
-    let frame = drop_repeated(&night.0)?;
-    findings.extend(provider::repeated(&night.0, &frame)?);
+    let (frame, repeated) = drop_repeated(night)?;
+    findings.extend(repeated);
     let rows = Rows::read(frame, &coverage)?;
 
     let mut held = HeldBack::none(rows.count());
@@ -278,8 +278,9 @@ pub fn validate(snapshot: SnapshotId, night: &Normalised, gathered: &[Gathered],
     Ok(Verdict { night, coverage, findings, without_rates })
 }
 
-/// Rows of one offer at one price are one row: pages overlap, and one price can stand under two ids of the provider.
-fn drop_repeated(rows: &DataFrame) -> PolarsResult<DataFrame> {
+/// Rows of one offer at one price are one row: pages overlap, and one price can stand under two ids of the provider. What
+/// repeats is told.
+fn drop_repeated(night: Normalised) -> PolarsResult<(DataFrame, Vec<Finding>)> {
     const SAME_PRICE: [&str; 7] = [
         "offer_id",
         "published_amount",
@@ -289,12 +290,15 @@ fn drop_repeated(rows: &DataFrame) -> PolarsResult<DataFrame> {
         "published_per",
         HELD_BACK,
     ];
-    let sorted = in_file_order(rows)?;
+    let sorted = in_file_order(night.0)?;
     // Most nights repeat nothing, and to compare ids is cheaper than to compare prices.
     if sorted.column("offer_id")?.n_unique()? == sorted.height() {
-        return Ok(sorted);
+        return Ok((sorted, Vec::new()));
     }
-    sorted.lazy().unique_stable(Some(by_name(SAME_PRICE, true, false)), UniqueKeepStrategy::First).collect()
+    let once =
+        sorted.clone().lazy().unique_stable(Some(by_name(SAME_PRICE, true, false)), UniqueKeepStrategy::First).collect()?;
+    let told = provider::repeated(&sorted, &once)?;
+    Ok((once, told))
 }
 
 /// Asks every rule that may hold rows back. The order decides which reason a row with several gets.
@@ -361,5 +365,8 @@ fn refuse_provider(name: &str, rule: &str, reason: String, coverage: &mut [Scope
 fn keep(rows: Rows, held: &HeldBack, coverage: &[ScopeCoverage]) -> PolarsResult<DataFrame> {
     let is_complete = |row: usize| coverage[rows.scope_of[row]].status == ScopeStatus::Complete;
     let keep: Vec<bool> = (0..rows.count()).map(|row| !held.has(row) && is_complete(row)).collect();
+    if keep.iter().all(|is_kept| *is_kept) {
+        return rows.frame.drop(HELD_BACK);
+    }
     rows.frame.filter(&BooleanChunked::from_slice("keep".into(), &keep))?.drop(HELD_BACK)
 }

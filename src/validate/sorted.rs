@@ -15,6 +15,9 @@ use crate::offer::OFFERS;
 /// What still tells rows apart whose columns of the table's order are equal.
 const LAST: [&str; 4] = ["published_amount", "sku", "raw_sha256", "raw_place"];
 
+/// So many columns are put in order beside each other.
+const COLUMNS_AT_ONCE: usize = 4;
+
 /// The one column of the table's order that is another for nearly every row, and its last.
 const ID: &str = "offer_id";
 
@@ -22,7 +25,7 @@ const ID: &str = "offer_id";
 ///
 /// # Errors
 /// Only on a fault of the program.
-pub fn in_file_order(rows: &DataFrame) -> PolarsResult<DataFrame> {
+pub fn in_file_order(rows: DataFrame) -> PolarsResult<DataFrame> {
     let mut keys = vec![0_u128; rows.height()];
     let mut bits = 0;
     for name in OFFERS.order.iter().filter(|name| **name != ID) {
@@ -30,20 +33,35 @@ pub fn in_file_order(rows: &DataFrame) -> PolarsResult<DataFrame> {
         bits += ranks.bits;
         if bits > u128::BITS {
             // Never seen: more different values than a number has room for.
-            return by_columns(rows);
+            return by_columns(&rows);
         }
         for (key, rank) in keys.iter_mut().zip(ranks.of_row) {
             *key = (*key << ranks.bits) | u128::from(rank);
         }
     }
-    let last = Last::of(rows)?;
+    let last = Last::of(&rows)?;
     let mut order: Vec<(u128, IdxSize)> = keys.into_iter().zip(0..).collect();
     order.sort_unstable_by(|(key_a, a), (key_b, b)| key_a.cmp(key_b).then_with(|| last.compare(*a, *b)).then(a.cmp(b)));
     if order.iter().zip(0..).all(|((_, at), row)| *at == row) {
-        return Ok(rows.clone());
+        return Ok(rows);
     }
+    drop(last);
     let order = IdxCa::from_vec("order".into(), order.into_iter().map(|(_, row)| row).collect());
-    rows.take(&order)
+    taken(rows, &order)
+}
+
+/// Rows in an order, a few columns at a time: the whole of a large night is never there twice.
+fn taken(rows: DataFrame, order: &IdxCa) -> PolarsResult<DataFrame> {
+    let height = rows.height();
+    let mut unsorted = rows.into_columns().into_iter();
+    let mut sorted = Vec::with_capacity(unsorted.len());
+    loop {
+        let few: Vec<Column> = unsorted.by_ref().take(COLUMNS_AT_ONCE).collect();
+        if few.is_empty() {
+            return DataFrame::new(height, sorted);
+        }
+        sorted.extend(DataFrame::new(height, few)?.take(order)?.into_columns());
+    }
 }
 
 /// The same by the columns themselves.
@@ -167,7 +185,7 @@ mod tests {
             rows in prop::collection::vec((prop::collection::vec(prop::option::of(0..4_u8), 5), prop::option::of(any::<i8>())), 0..60)
         ) {
             let rows = frame_of(&rows);
-            let (by_ranks, by_columns) = (in_file_order(&rows).expect("sorts"), by_columns(&rows).expect("sorts"));
+            let (by_ranks, by_columns) = (in_file_order(rows.clone()).expect("sorts"), by_columns(&rows).expect("sorts"));
             prop_assert!(by_ranks.equals_missing(&by_columns));
         }
     }

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,8 +23,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-HOUSE = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("GPULEDGER_BIN", HOUSE / "target/debug/gpuledger")).resolve()
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from checks import HOUSE, check, program, same, summed_up
+
 SHOTS = os.environ.get("GPULEDGER_SHOTS")
 
 # Longest time from asking for the page of twenty thousand offers to its first rows, and to the rows of a search.
@@ -35,31 +35,6 @@ BYTES_MAX = 6_000_000
 
 WIDTHS = (1280, 390)
 THEMES = ("light", "dark")
-
-passed = 0
-failed = 0
-
-
-def check(name, good, seen=""):
-    """Counts one check, and prints it where it fails."""
-    global passed, failed
-    if good:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED {name}: {str(seen)[:2000]}", flush=True)
-
-
-def same(name, seen, wanted):
-    check(name, seen == wanted, f"{seen!r} instead of {wanted!r}" if seen != wanted else "")
-
-
-def program(*arguments, exits=(0,)):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GPULEDGER_")}
-    done = subprocess.run([BIN, *map(str, arguments)], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
-    check(f"gpuledger {' '.join(map(str, arguments[:2]))} exits {exits}", done.returncode in exits, f"{done.returncode}: {done.stderr}")
-    return done.stdout
-
 
 # ---------------------------------------------------------------------------------------------------------------------------
 # Datasets.
@@ -471,8 +446,7 @@ def main():
         finally:
             driver.quit()
         test_without_script(files["en"])
-    print(f"{passed} checks passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return summed_up("browser")
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ pub fn judge_gathered(id: SnapshotId, gathered: &[Gathered], earlier: &Earlier) 
     let observed: Vec<Observed> = gathered.iter().flat_map(Gathered::offers).collect();
     let no_rates = rates_frame("", &[]).expect("an empty table");
     let rows = normalise(id, &observed, &no_rates).expect("the night is comparable");
-    validate(id, &rows, gathered, earlier).expect("the night can be judged")
+    validate(id, rows, gathered, earlier).expect("the night can be judged")
 }
 
 fn gather(id: SnapshotId, offers: Vec<Seen>) -> Vec<Gathered> {

@@ -8,10 +8,8 @@ import csv
 import datetime as dt
 import io
 import json
-import math
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,10 +18,11 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-HOUSE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from checks import HOUSE, check, program, same, summed_up
+
 HERE = Path(__file__).resolve().parent
 NOTEBOOKS = HOUSE / "output/notebooks"
-BIN = Path(os.environ.get("GPULEDGER_BIN", HOUSE / "target/debug/gpuledger")).resolve()
 # Histories that lie beside the checkout where there are any; the first nights of one are enough for a trend.
 HISTORIES = HOUSE / "../shared/data/history"
 NIGHTS_OF_A_HISTORY = 7
@@ -33,40 +32,8 @@ QUIET = {"DAFT_ANALYTICS_ENABLED": "0", "DO_NOT_TRACK": "1", "DAFT_PROGRESS_BAR"
 QUIET |= {"MPLBACKEND": "module://matplotlib_inline.backend_inline", "JUPYTER_PREFER_ENV_PATH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 GPU, OTHER_GPU = "H100", "A100"
 
-passed = 0
-failed = 0
-
-
-def check(name, good, seen=""):
-    """Counts one check, and prints it where it fails."""
-    global passed, failed
-    if good:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED {name}: {str(seen)[:3000]}", flush=True)
-
-
-def same(name, seen, wanted):
-    """Equal in everything; of rows only those that differ are shown."""
-    if isinstance(seen, list) and isinstance(wanted, list) and seen != wanted:
-        only = [row for row in seen if row not in wanted][:5], [row for row in wanted if row not in seen][:5]
-        check(name, False, f"{len(seen)} rows, {len(wanted)} wanted; only seen: {only[0]!r}; only wanted: {only[1]!r}")
-    else:
-        check(name, seen == wanted, f"{seen!r} instead of {wanted!r}")
-
-
 # ---------------------------------------------------------------------------------------------------------------------------
 # The dataset, and what the program says of it.
-
-
-def program(*arguments, exits=(0,)):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GPULEDGER_")}
-    done = subprocess.run(
-        [BIN, *map(str, arguments)], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL, timeout=900
-    )
-    check(f"gpuledger {' '.join(map(str, arguments[:2]))} exits {exits}", done.returncode in exits, f"{done.returncode}: {done.stderr}")
-    return done.stdout
 
 
 def rows(*arguments):
@@ -323,8 +290,7 @@ def main(wanted):
                 of_one_machine(path, scratch / "output", scratch, newest)
                 of_typed_pages(path, scratch / "typed", scratch)
     same("a notebook leaves nothing in its folder", sorted(path.name for path in NOTEBOOKS.iterdir()), before)
-    print(f"notebooks: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return summed_up("notebooks")
 
 
 if __name__ == "__main__":

@@ -14,28 +14,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-passed = failed = 0
-
-
-def check(name, holds, details=""):
-    global passed, failed
-    if holds:
-        passed += 1
-    else:
-        failed += 1
-        print(f"failed: {name}: {details}", flush=True)
-
-
-def program(*arguments):
-    done = subprocess.run([os.environ["GPULEDGER_BIN"], *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode not in (0, 10):
-        sys.exit(f"gpuledger {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done
-
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from checks import check, program, ran, summed_up
 
 def export(form, root, folder):
     """Exports, and returns the cards for which the catalogue has no name."""
-    said = program("export", "--format", form, folder, "--output", root).stderr
+    said = ran("export", "--format", form, folder, "--output", root, exits=(0, 10)).stderr
     return set(re.findall(r"\d+ of (.+), for which", said))
 
 
@@ -216,13 +200,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpuledger-catalogues-") as directory:
         directory = Path(directory)
         root = directory / "output"
-        program("collect", "--recorded", "--output", root)
-        offers = json.loads(program("offers", "--format", "json", "--limit", 1_000_000, "--output", root).stdout)
+        program("collect", "--recorded", "--output", root, exits=(0, 10))
+        offers = json.loads(program("offers", "--format", "json", "--limit", 1_000_000, "--output", root))
         gpuhunt_part(root, directory, offers)
         skypilot_part(root, directory, offers)
         shutil.rmtree(root)
-    print(f"catalogues: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return summed_up("catalogues")
 
 
 if __name__ == "__main__":

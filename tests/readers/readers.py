@@ -27,47 +27,12 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from spark import spark
 
-HOUSE = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("GPULEDGER_BIN", HOUSE / "target/debug/gpuledger")).resolve()
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from checks import HOUSE, attempt, check, program, same, summed_up
+
 QUIET = {"DAFT_ANALYTICS_ENABLED": "0", "DO_NOT_TRACK": "1", "DAFT_PROGRESS_BAR": "0", "COLUMNS": "200"}
 TEXT, WHOLE, LONG, FLOAT, BOOLEAN = "text", "int32", "int64", "float64", "boolean"
 DECIMAL, DATE, INSTANT = "decimal(38,12)", "date", "timestamp(us, UTC)"
-
-passed = 0
-failed = 0
-
-
-def check(name, good, seen=""):
-    """Counts one check, and prints it where it fails."""
-    global passed, failed
-    if good:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED {name}: {str(seen)[:2000]}", flush=True)
-
-
-def same(name, seen, wanted):
-    check(name, seen == wanted, f"{seen!r} instead of {wanted!r}" if seen != wanted else "")
-
-
-def attempt(name, action):
-    """Runs a step whose failure must not hide the others."""
-    try:
-        return action()
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # a panic of a reader's native half is no Exception
-        check(name, False, f"{type(error).__name__}: {error}")
-        return None
-
-
-def program(*arguments, exits=(0,)):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GPULEDGER_")}
-    done = subprocess.run([BIN, *arguments], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
-    check(f"gpuledger {' '.join(map(str, arguments[:2]))} exits {exits}", done.returncode in exits, f"{done.returncode}: {done.stderr}")
-    return done.stdout
-
 
 # ---------------------------------------------------------------------------------------------------------------------------
 # Readers. Each opens a table and gives the types in the words of the schema files, and the rows as plain Python values.
@@ -467,8 +432,7 @@ def main():
         amounts = sorted(pq.read_table(str(root / "offers"))["published_amount"].to_pylist())
         attempt("spark", lambda: spark(root, 4 * count, amounts, same))
 
-    print(f"readers: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return summed_up("readers")
 
 
 if __name__ == "__main__":
