@@ -41,6 +41,7 @@ pub mod remote;
 /// The only room that knows Parquet and the Delta log.
 pub mod snapshot;
 /// Pages that need no network: recordings and files.
+pub mod sorted;
 pub mod source;
 /// Rules over the whole night.
 pub mod validate;

@@ -23,7 +23,7 @@ use crate::gather::{Delivery, Gathered, gather};
 use crate::kept;
 use crate::night::SnapshotId;
 use crate::normalise::currency::{RATE_AGE_DAYS_MAX, Rate, newest_rate_day, rates_frame};
-use crate::normalise::{Observed, normalise};
+use crate::normalise::{Observed, normalise_in_file_order};
 use crate::offer::SCHEMA_VERSION;
 use crate::record::{self, RunRecord, Scheduled};
 use crate::snapshot::publish::{Published, fit_all, publish};
@@ -184,7 +184,7 @@ pub async fn judge(
         let trusted = gathered.iter().filter(|of| !refused.contains(of.manifest.provider.as_str()));
         let rates: Vec<Rate> = trusted.flat_map(Gathered::rates).chain(more_rates.iter().cloned()).collect();
         let known_rates = known_rates(output, snapshot, &observed, &rates, nights).await?;
-        let normalised = normalise(snapshot, &observed, &known_rates)?;
+        let normalised = normalise_in_file_order(snapshot, &observed, &known_rates)?;
         let verdict = validate(snapshot, normalised, gathered, &earlier)?;
         // Rates of a source that is refused convert no price and are not published: the night is worked out without them.
         let is_refused = |of: &&Gathered| {

@@ -7,6 +7,7 @@
 pub mod currency;
 pub mod gpu;
 pub mod measure;
+mod order;
 mod rates;
 pub mod region;
 pub mod steps;
@@ -62,67 +63,88 @@ pub struct Normalised(pub(crate) DataFrame);
 
 /// What is worked out of one offer before rates are known.
 struct Facts {
-    offer_id: String,
+    offer_id: OfferId,
     gpu_model: Option<&'static GpuModel>,
     gpu_memory_gb: Option<Decimal>,
     location_code: Option<&'static str>,
     prices: Option<HourPrices>,
-    flags: BTreeSet<&'static str>,
+    flags: Vec<&'static str>,
     held_back: Option<String>,
 }
 
-/// Makes a night comparable.
+/// Makes offers comparable, in their order.
 ///
 /// # Errors
 /// Only on a fault of the program: what is wrong with a row is said on the row.
 pub fn normalise(snapshot: SnapshotId, observed: &[Observed], rates: &DataFrame) -> PolarsResult<Normalised> {
-    let rates = RatesOfRows::of(observed, rates)?;
-    // What is worked out of a row is larger than the row: a large night is done in parts.
-    let mut parts = observed.chunks(ROWS_AT_ONCE).enumerate().map(|(part, observed)| {
-        let rates = |row: usize| rates.of_row(part * ROWS_AT_ONCE + row);
-        comparable_rows(snapshot, observed, rates)
+    made(snapshot, observed, rates, |facts| (0..).take(facts.len()).collect())
+}
+
+/// The same in the order of the night's file: to make a large night in its order costs less than to sort what was made.
+///
+/// # Errors
+/// As [`normalise`].
+pub fn normalise_in_file_order(snapshot: SnapshotId, observed: &[Observed], rates: &DataFrame) -> PolarsResult<Normalised> {
+    made(snapshot, observed, rates, |facts| order::file_order(observed, facts))
+}
+
+fn made(
+    snapshot: SnapshotId,
+    observed: &[Observed],
+    rates: &DataFrame,
+    order: impl FnOnce(&[Facts]) -> Vec<IdxSize>,
+) -> PolarsResult<Normalised> {
+    let facts: Vec<Facts> = side_by_side(observed, ROWS_OF_A_THREAD_MIN, |observed| {
+        let mut labels = Labels::default();
+        observed.iter().map(|observed| facts_of(observed, &mut labels)).collect()
     });
-    let mut rows = parts.next().unwrap_or_else(|| comparable_rows(snapshot, &[], |row| rates.of_row(row)))?;
-    for part in parts {
+    let rates = RatesOfRows::of(observed, rates)?;
+    let order = order(&facts);
+    let row = |at: &IdxSize| {
+        let at = *at as usize;
+        Row { observed: &observed[at], facts: &facts[at], rates: rates.of_row(at) }
+    };
+    // Few enough at a time that what they are worked out of stays near the processor.
+    let parts: Vec<&[IdxSize]> = order.chunks(ROWS_AT_ONCE).collect();
+    let made = side_by_side(&parts, 1, |parts| {
+        parts.iter().map(|part| comparable_rows(snapshot, &part.iter().map(row).collect::<Vec<_>>())).collect()
+    });
+    let mut made = made.into_iter();
+    let mut rows = made.next().unwrap_or_else(|| comparable_rows(snapshot, &[]))?;
+    for part in made {
         rows.vstack_mut_owned(part?)?;
     }
     Ok(Normalised(rows))
 }
 
 /// Rows that are worked out at a time.
-const ROWS_AT_ONCE: usize = 65_536;
+const ROWS_AT_ONCE: usize = 8_192;
 
-fn comparable_rows<'a>(
-    snapshot: SnapshotId,
-    observed: &[Observed],
-    rates: impl Fn(usize) -> &'a RatesOfDay + Sync,
-) -> PolarsResult<DataFrame> {
-    let facts: Vec<Facts> = side_by_side(observed, |_, observed| {
-        let mut labels = Labels::default();
-        observed.iter().map(|observed| facts_of(observed, &mut labels)).collect()
-    });
-    let comparable: Vec<Comparable> = side_by_side(observed, |first, observed| {
-        let comparable = |(row, observed): (usize, &Observed)| Comparable::of(observed, &facts[first + row], rates(first + row));
-        observed.iter().enumerate().map(comparable).collect()
-    });
-    let mut columns = Columns::new(observed.len());
+/// One row in the making.
+struct Row<'a> {
+    observed: &'a Observed<'a>,
+    facts: &'a Facts,
+    rates: &'a RatesOfDay,
+}
+
+fn comparable_rows(snapshot: SnapshotId, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let comparable: Vec<Comparable> = rows.iter().map(Comparable::of).collect();
+    let mut columns = Columns::new(rows.len());
     comparable_columns(&mut columns, &comparable);
-    published_columns(&mut columns, snapshot, observed, &facts);
+    published_columns(&mut columns, snapshot, rows);
     columns.finish()?.select(OFFERS.columns.iter().map(|column| column.name).chain([HELD_BACK]))
 }
 
 /// Fewest rows that are worth another thread.
 const ROWS_OF_A_THREAD_MIN: usize = 4_096;
 
-/// Works rows out on all cores, each a run of neighbours, and puts what came of them together in order. `work` is told the
-/// place of its first row.
-fn side_by_side<T: Sync, R: Send>(rows: &[T], work: impl Fn(usize, &[T]) -> Vec<R> + Sync) -> Vec<R> {
+/// Works rows out on all cores, each a run of at least so many neighbours, and puts what came of them together in order.
+fn side_by_side<T: Sync, R: Send>(rows: &[T], run_min: usize, work: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let run = rows.len().div_ceil(threads).max(ROWS_OF_A_THREAD_MIN);
+    let run = rows.len().div_ceil(threads).max(run_min);
     let work = &work;
     std::thread::scope(|scope| {
-        let started: Vec<_> =
-            rows.chunks(run).enumerate().map(|(at, chunk)| scope.spawn(move || work(at * run, chunk))).collect();
+        let started: Vec<_> = rows.chunks(run).map(|chunk| scope.spawn(move || work(chunk))).collect();
         let mut made = Vec::with_capacity(rows.len());
         for thread in started {
             // A panic goes on as if it had been in this thread.
@@ -155,12 +177,12 @@ fn resolve<'a>(observed: &Observed<'a>, label: &'a str, labels: &mut Labels<'a>)
 fn facts_of<'a>(observed: &Observed<'a>, labels: &mut Labels<'a>) -> Facts {
     let offer = observed.offer;
     let mut facts = Facts {
-        offer_id: String::new(),
+        offer_id: [0; OFFER_ID_BYTES],
         gpu_model: None,
         gpu_memory_gb: offer.gpu.memory_gb,
         location_code: None,
         prices: None,
-        flags: offer.flags.clone(),
+        flags: offer.flags.iter().copied().collect(),
         held_back: None,
     };
     let is_fraction = offer.gpu.share != GpuShare::Whole;
@@ -170,22 +192,22 @@ fn facts_of<'a>(observed: &Observed<'a>, labels: &mut Labels<'a>) -> Facts {
                 facts.gpu_model = Some(resolved.model);
                 facts.gpu_memory_gb = resolved.memory_gb;
                 if resolved.conflict {
-                    facts.flags.insert("gpu_memory_conflict");
+                    facts.flags.push("gpu_memory_conflict");
                 }
             }
             Err(reason) => facts.held_back = Some(reason),
         }
-    } else if !facts.flags.contains(UNKNOWN_HARDWARE) {
-        facts.flags.insert("card_not_named");
+    } else if !facts.flags.contains(&UNKNOWN_HARDWARE) {
+        facts.flags.push("card_not_named");
     }
     if let Some(region) = &offer.region {
         facts.location_code = observed.manifest.regions.get(region).map(String::as_str);
         if facts.location_code.is_none() {
-            facts.flags.insert("unknown_region");
+            facts.flags.push("unknown_region");
         }
     }
     if is_fraction {
-        facts.flags.insert("fraction_of_a_card");
+        facts.flags.push("fraction_of_a_card");
     }
     let hours_per_month = observed.manifest.published.as_ref().and_then(|published| published.hours_per_month);
     match hour_prices(offer, hours_per_month) {
@@ -203,8 +225,10 @@ fn facts_of<'a>(observed: &Observed<'a>, labels: &mut Labels<'a>) -> Facts {
 /// Bytes of the hash that an offer's id has.
 const OFFER_ID_BYTES: usize = 10;
 
+type OfferId = [u8; OFFER_ID_BYTES];
+
 /// What the offer is, in a form that outlives prices, order and time.
-fn offer_id(observed: &Observed, gpu_model: Option<&str>) -> String {
+fn offer_id(observed: &Observed, gpu_model: Option<&str>) -> OfferId {
     let offer = observed.offer;
     let site = offer.site.unwrap_or(observed.manifest.site);
     let count = offer.gpu.count.map(|count| count.to_string());
@@ -239,46 +263,53 @@ fn offer_id(observed: &Observed, gpu_model: Option<&str>) -> String {
     if observed.manifest.source_kind == SourceKind::Import {
         hash.update(observed.scope);
     }
-    let mut id = String::with_capacity(2 * OFFER_ID_BYTES);
-    for byte in hash.finalize().iter().take(OFFER_ID_BYTES) {
-        write!(id, "{byte:02x}").expect("text takes text");
-    }
-    id
+    *hash.finalize().first_chunk().expect("the hash is longer")
 }
 
-fn published_columns(columns: &mut Columns, snapshot: SnapshotId, observed: &[Observed], facts: &[Facts]) {
+/// An offer's id as it is published.
+fn hexadecimal(id: &OfferId) -> String {
+    let mut text = String::with_capacity(2 * OFFER_ID_BYTES);
+    for byte in id {
+        write!(text, "{byte:02x}").expect("text takes text");
+    }
+    text
+}
+
+fn published_columns(columns: &mut Columns, snapshot: SnapshotId, rows: &[Row]) {
     let id = snapshot.to_string();
-    let offers = || observed.iter().map(|observed| observed.offer);
-    let models = || facts.iter().map(|facts| facts.gpu_model);
-    let manifests = || observed.iter().map(|observed| observed.manifest);
+    let observed = || rows.iter().map(|row| row.observed);
+    let facts = || rows.iter().map(|row| row.facts);
+    let offers = || observed().map(|observed| observed.offer);
+    let models = || facts().map(|facts| facts.gpu_model);
+    let manifests = || observed().map(|observed| observed.manifest);
     let whole = |number: Option<u32>| number.and_then(|number| i32::try_from(number).ok());
     // A row of too many digits is held back; its amount is null here and stands in the findings as printed.
     let kept = |amount: Option<Decimal>| amount.and_then(to_scaled);
 
-    let places = places(facts);
+    let places = places(rows);
     let place = |code: Option<&'static str>| places.get(code?);
-    columns.texts(HELD_BACK, facts.iter().map(|facts| facts.held_back.as_deref()));
-    columns.texts("snapshot_id", observed.iter().map(|_| Some(id.as_str())));
-    columns.dates("snapshot_date", observed.iter().map(|_| Some(snapshot.date())));
-    columns.instants("observed_at", observed.iter().map(|observed| Some(observed.observed_at)));
+    columns.texts(HELD_BACK, facts().map(|facts| facts.held_back.as_deref()));
+    columns.texts("snapshot_id", observed().map(|_| Some(id.as_str())));
+    columns.dates("snapshot_date", observed().map(|_| Some(snapshot.date())));
+    columns.instants("observed_at", observed().map(|observed| Some(observed.observed_at)));
     columns.texts("provider", manifests().map(|manifest| Some(manifest.provider.as_str())));
-    columns.texts("site", observed.iter().map(|observed| Some(observed.offer.site.unwrap_or(observed.manifest.site).word())));
+    columns.texts("site", observed().map(|observed| Some(observed.offer.site.unwrap_or(observed.manifest.site).word())));
     columns.texts("source_kind", manifests().map(|manifest| Some(manifest.source_kind.word())));
-    columns.texts("offer_id", facts.iter().map(|facts| Some(facts.offer_id.as_str())));
+    columns.strings("offer_id", facts().map(|facts| Some(hexadecimal(&facts.offer_id))));
     columns.texts("sku", offers().map(|offer| offer.sku.as_deref()));
     columns.texts("instance_type", offers().map(|offer| offer.instance_type.as_deref()));
     columns.texts("offer_label", offers().map(|offer| offer.offer_label.as_deref()));
     columns.texts("region", offers().map(|offer| offer.region.as_deref()));
     columns.texts("zone", offers().map(|offer| offer.zone.as_deref()));
-    columns.texts("location_code", facts.iter().map(|facts| facts.location_code));
-    columns.texts("country", facts.iter().map(|facts| place(facts.location_code).map(|place| place.country.as_str())));
-    columns.texts("continent", facts.iter().map(|facts| place(facts.location_code).map(|place| place.continent)));
+    columns.texts("location_code", facts().map(|facts| facts.location_code));
+    columns.texts("country", facts().map(|facts| place(facts.location_code).map(|place| place.country.as_str())));
+    columns.texts("continent", facts().map(|facts| place(facts.location_code).map(|place| place.continent)));
     columns.texts("gpu_model", models().map(|model| model.map(|model| model.name.as_str())));
     columns.texts("gpu_vendor", models().map(|model| model.map(|model| model.vendor.as_str())));
     columns.texts("gpu_label", offers().map(|offer| offer.gpu.label.as_deref()));
     columns.scaled("gpu_count", offers().map(|offer| offer.gpu.count.map(scaled_count)));
     columns.truths("is_fractional", offers().map(|offer| offer.gpu.count.map(|_| offer.gpu.share != GpuShare::Whole)));
-    columns.scaled("gpu_memory_gb", facts.iter().map(|facts| kept(facts.gpu_memory_gb)));
+    columns.scaled("gpu_memory_gb", facts().map(|facts| kept(facts.gpu_memory_gb)));
     columns.texts(
         "form_factor",
         offers().zip(models()).map(|(offer, model)| offer.gpu.form_factor.as_deref().or_else(|| model?.form_factor.as_deref())),
@@ -298,7 +329,7 @@ fn published_columns(columns: &mut Columns, snapshot: SnapshotId, observed: &[Ob
     columns.texts("upfront", offers().map(|offer| offer.terms.upfront.map(|upfront| upfront.word())));
     columns.wholes(
         "min_billing_seconds",
-        observed.iter().map(|observed| {
+        observed().map(|observed| {
             // What is paid for a term is not billed by the second.
             let is_by_use = matches!(
                 observed.offer.terms.pricing_model,
@@ -323,11 +354,11 @@ fn published_columns(columns: &mut Columns, snapshot: SnapshotId, observed: &[Ob
     columns.truths("tax_included", offers().map(|offer| offer.price.tax_included));
     columns.scaled("listing_amount_min", listings().map(|listings| kept(listings.map(|listings| listings.amount_min))));
     columns.scaled("listing_amount_max", listings().map(|listings| kept(listings.map(|listings| listings.amount_max))));
-    columns.texts("source_url", observed.iter().map(|observed| Some(observed.source_url)));
-    columns.texts("raw_sha256", observed.iter().map(|observed| Some(observed.raw_sha256)));
+    columns.texts("source_url", observed().map(|observed| Some(observed.source_url)));
+    columns.texts("raw_sha256", observed().map(|observed| Some(observed.raw_sha256)));
     columns.texts("raw_place", offers().map(|offer| Some(offer.place.at.as_str())));
     columns.wholes("scraper_version", manifests().map(|manifest| whole(Some(manifest.scraper_version))));
-    columns.texts("scope", observed.iter().map(|observed| Some(observed.scope)));
+    columns.texts("scope", observed().map(|observed| Some(observed.scope)));
 }
 
 /// A count in multiples of the dataset's last digit; a third of a card is cut there, and prices use the exact third.
@@ -336,9 +367,9 @@ pub(crate) fn scaled_count(count: Ratio<u32>) -> i128 {
     i128::from(*count.numer()) * power / i128::from(*count.denom())
 }
 
-/// The places of a night's codes.
-fn places(facts: &[Facts]) -> HashMap<&'static str, region::Place> {
-    let codes: BTreeSet<&'static str> = facts.iter().filter_map(|facts| facts.location_code).collect();
+/// The places of the rows' codes.
+fn places(rows: &[Row]) -> HashMap<&'static str, region::Place> {
+    let codes: BTreeSet<&'static str> = rows.iter().filter_map(|row| row.facts.location_code).collect();
     codes.into_iter().filter_map(|code| Some((code, Regions::built_in().place(code)?))).collect()
 }
 
@@ -371,7 +402,8 @@ struct Comparable {
 }
 
 impl Comparable {
-    fn of(observed: &Observed, facts: &Facts, day: &RatesOfDay) -> Self {
+    fn of(row: &Row) -> Self {
+        let Row { observed, facts, rates: day } = *row;
         let offer = observed.offer;
         let age_days = day.rate_date.map(|day| (observed.observed_at.date_naive() - day).num_days());
         let is_stale = age_days.is_some_and(|days| days > i64::try_from(RATE_AGE_DAYS_MAX).expect("a week is short"));

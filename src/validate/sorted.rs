@@ -1,16 +1,14 @@
 //! Rows into the order of their file.
 //!
-//! The order is that of the table's columns and then of everything that can still differ. Most of the columns have few
-//! different values, so each value gets its rank and the ranks of a row become one number: to sort numbers is several times
-//! cheaper than to sort rows of text, and gives the same order.
+//! The order is that of the table's columns and then of everything that can still differ. Rows that were worked out in it
+//! already stay as they are.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::hash::Hash;
 
 use polars::prelude::*;
 
 use crate::offer::OFFERS;
+use crate::sorted::{Keys, nulls_last};
 
 /// What still tells rows apart whose columns of the table's order are equal.
 const LAST: [&str; 4] = ["published_amount", "sku", "raw_sha256", "raw_place"];
@@ -26,28 +24,27 @@ const ID: &str = "offer_id";
 /// # Errors
 /// Only on a fault of the program.
 pub fn in_file_order(rows: DataFrame) -> PolarsResult<DataFrame> {
-    let mut keys = vec![0_u128; rows.height()];
-    let mut bits = 0;
+    let mut keys = Keys::of(rows.height());
     for name in OFFERS.order.iter().filter(|name| **name != ID) {
-        let ranks = Ranks::of(rows.column(name)?)?;
-        bits += ranks.bits;
-        if bits > u128::BITS {
-            // Never seen: more different values than a number has room for.
-            return by_columns(&rows);
+        let column = rows.column(name)?;
+        match column.dtype() {
+            DataType::String => keys.then(column.str()?.iter()),
+            DataType::Boolean => keys.then(column.bool()?.iter()),
+            DataType::Int32 => keys.then(column.i32()?.iter()),
+            DataType::Decimal(..) => keys.then(column.decimal()?.physical().iter()),
+            other => polars_bail!(ComputeError: "{name} of type {other} is in no order"),
         }
-        for (key, rank) in keys.iter_mut().zip(ranks.of_row) {
-            *key = (*key << ranks.bits) | u128::from(rank);
-        }
+    }
+    if !keys.has_room() {
+        return by_columns(&rows);
     }
     let last = Last::of(&rows)?;
-    let mut order: Vec<(u128, IdxSize)> = keys.into_iter().zip(0..).collect();
-    order.sort_unstable_by(|(key_a, a), (key_b, b)| key_a.cmp(key_b).then_with(|| last.compare(*a, *b)).then(a.cmp(b)));
-    if order.iter().zip(0..).all(|((_, at), row)| *at == row) {
+    let order = keys.order(|a, b| last.compare(a, b));
+    drop(last);
+    if order.iter().zip(0..).all(|(at, row)| *at == row) {
         return Ok(rows);
     }
-    drop(last);
-    let order = IdxCa::from_vec("order".into(), order.into_iter().map(|(_, row)| row).collect());
-    taken(rows, &order)
+    taken(rows, &IdxCa::from_vec("order".into(), order))
 }
 
 /// Rows in an order, a few columns at a time: the whole of a large night is never there twice.
@@ -69,51 +66,6 @@ fn by_columns(rows: &DataFrame) -> PolarsResult<DataFrame> {
     let order: Vec<Expr> = OFFERS.order.iter().chain(&LAST).map(|name| col(*name)).collect();
     let options = SortMultipleOptions::default().with_nulls_last(true).with_maintain_order(true);
     rows.clone().lazy().sort_by_exprs(order, options).collect()
-}
-
-/// The rank of each row's value among the values of its column; of no value the last.
-struct Ranks {
-    of_row: Vec<u32>,
-    bits: u32,
-}
-
-impl Ranks {
-    fn of(column: &Column) -> PolarsResult<Self> {
-        Ok(match column.dtype() {
-            DataType::String => Self::among(column.str()?.iter()),
-            DataType::Boolean => Self::among(column.bool()?.iter()),
-            DataType::Int32 => Self::among(column.i32()?.iter()),
-            DataType::Decimal(..) => Self::among(column.decimal()?.physical().iter()),
-            other => polars_bail!(ComputeError: "{} of type {other} is in no order", column.name()),
-        })
-    }
-
-    fn among<T: Copy + Ord + Hash>(values: impl Iterator<Item = Option<T>>) -> Self {
-        let mut places: HashMap<T, u32> = HashMap::new();
-        let mut last: Option<(T, u32)> = None;
-        let mut place_of = |value: T| {
-            // Neighbours are often alike.
-            let place = match last {
-                Some((known, place)) if known == value => place,
-                _ => {
-                    let next = u32::try_from(places.len()).expect("a night has fewer rows than that");
-                    *places.entry(value).or_insert(next)
-                }
-            };
-            last = Some((value, place));
-            place
-        };
-        let found: Vec<Option<u32>> = values.map(|value| value.map(&mut place_of)).collect();
-        let mut in_order: Vec<(T, u32)> = places.into_iter().collect();
-        in_order.sort_unstable();
-        let count = u32::try_from(in_order.len()).expect("a night has fewer rows than that");
-        let mut ranks = vec![0; in_order.len()];
-        for ((_, place), rank) in in_order.into_iter().zip(0..) {
-            ranks[place as usize] = rank;
-        }
-        let of_row = found.into_iter().map(|place| place.map_or(count, |place| ranks[place as usize])).collect();
-        Self { of_row, bits: u32::BITS - count.leading_zeros() }
-    }
 }
 
 /// The columns that are compared where all others are equal.
@@ -139,13 +91,6 @@ impl Last {
         nulls_last(self.id.get(a), self.id.get(b))
             .then_with(|| nulls_last(self.amount.get(a), self.amount.get(b)))
             .then_with(texts)
-    }
-}
-
-fn nulls_last<T: Ord>(a: Option<T>, b: Option<T>) -> Ordering {
-    match (a, b) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        (a, b) => b.is_some().cmp(&a.is_some()),
     }
 }
 

@@ -70,6 +70,11 @@ fn counts_that_differ(rows: &Rows, same_price: &[usize], thresholds: &Thresholds
     };
     let factor_min = thresholds.same_machine_price_gpus_factor_min.value;
     let mut found = Vec::new();
+    // Most prices stand on machines of one size only, and then there is nothing to compare.
+    let counts = || same_price.iter().filter_map(|row| rows.gpu_count.get(*row));
+    if counts().min().zip(counts().max()).is_none_or(|(low, high)| ratio(high, low) < factor_min) {
+        return found;
+    }
     for &row in same_price {
         let Some(count) = rows.gpu_count.get(row) else { continue };
         let differs = |&&other: &&usize| {
