@@ -38,6 +38,14 @@ pub fn empty(table: &Table) -> DataFrame {
     DataFrame::new(0, columns).expect("a table's columns have different names")
 }
 
+/// Whether two texts are one. Those of a page or a list are in one place of the memory, and need not be read.
+fn is_same(a: Option<&str>, b: Option<&str>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => std::ptr::eq(a, b) || a == b,
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
 /// Columns in the making.
 pub struct Columns {
     rows: usize,
@@ -59,7 +67,7 @@ impl Columns {
     pub fn texts<'a>(&mut self, name: &str, values: impl Iterator<Item = Option<&'a str>>) {
         let mut kept: Vec<Option<&str>> = Vec::new();
         let mut place_of = |value: Option<&'a str>| -> IdxSize {
-            if kept.last() != Some(&value) {
+            if !kept.last().is_some_and(|last| is_same(*last, value)) {
                 kept.push(value);
             }
             IdxSize::try_from(kept.len() - 1).expect("a night has fewer rows than that")

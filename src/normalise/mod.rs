@@ -17,7 +17,6 @@ pub mod unit;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt::Write as _;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use gpuledger_scrapers::contract::{GpuShare, PricingModel, PublishedOffer, SourceKind, UNKNOWN_HARDWARE};
@@ -118,7 +117,7 @@ fn made(
 }
 
 /// Rows that are worked out at a time.
-const ROWS_AT_ONCE: usize = 8_192;
+const ROWS_AT_ONCE: usize = 4_096;
 
 /// One row in the making.
 struct Row<'a> {
@@ -268,11 +267,9 @@ fn offer_id(observed: &Observed, gpu_model: Option<&str>) -> OfferId {
 
 /// An offer's id as it is published.
 fn hexadecimal(id: &OfferId) -> String {
-    let mut text = String::with_capacity(2 * OFFER_ID_BYTES);
-    for byte in id {
-        write!(text, "{byte:02x}").expect("text takes text");
-    }
-    text
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
+    id.iter().flat_map(digits).collect()
 }
 
 fn published_columns(columns: &mut Columns, snapshot: SnapshotId, rows: &[Row]) {

@@ -96,10 +96,15 @@ impl Last {
 
 #[cfg(test)]
 mod tests {
+    use gpuledger_scrapers::contract::PublishedOffer;
+    use gpuledger_scrapers::manifest::Manifest;
+    use gpuledger_scrapers::recordings;
     use proptest::prelude::*;
 
     use super::*;
     use crate::frame::{self, Columns};
+    use crate::night::SnapshotId;
+    use crate::normalise::{Observed, normalise, normalise_in_file_order};
 
     /// A row of few values, so that many rows agree in some of them: which columns have which value.
     type Row = (Vec<Option<u8>>, Option<i8>);
@@ -122,6 +127,40 @@ mod tests {
         }
         columns.longs("row", (0_i64..).take(rows.len()).map(Some));
         columns.finish().expect("the columns are of one length")
+    }
+
+    /// Offers of all recordings.
+    fn recorded() -> Vec<(&'static Manifest, String, Vec<PublishedOffer>)> {
+        let mut all = Vec::new();
+        for scraper in gpuledger_scrapers::ALL {
+            let Some(recording) = recordings::newest(&scraper.manifest().provider) else { continue };
+            for (scope, parsed) in gpuledger_scrapers::read(*scraper, recording.pages) {
+                all.push((scraper.manifest(), scope, parsed.map(|parsed| parsed.offers).unwrap_or_default()));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn rows_made_in_file_order_are_rows_sorted() {
+        let recorded = recorded();
+        let at = "2026-10-30T16:00:00Z".parse().expect("an instant");
+        let rates = frame::empty(&crate::offer::RATES);
+        let mut night = Vec::new();
+        // Everything stands there twice, on two pages.
+        for raw_sha256 in ["b", "a"] {
+            for (manifest, scope, offers) in &recorded {
+                let observed = |offer| Observed { manifest, scope, source_url: "", raw_sha256, observed_at: at, offer };
+                night.extend(offers.iter().map(observed));
+            }
+        }
+        assert!(night.len() > 1_000);
+        for _ in 0..2 {
+            let made = normalise_in_file_order(SnapshotId::at(at), &night, &rates).expect("it can be made").0;
+            let sorted = in_file_order(normalise(SnapshotId::at(at), &night, &rates).expect("it can be made").0).expect("sorts");
+            assert!(made.equals_missing(&sorted));
+            night.reverse();
+        }
     }
 
     proptest! {
