@@ -5,13 +5,14 @@
 //! alone lacks it, it is called unconfirmed, because lists lose rows for a night. What only another reading of the same
 //! bytes moved is called a change of method and not of price.
 
+mod aligned;
 mod renamed;
 pub mod show;
 
 #[cfg(test)]
 mod laws;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -167,10 +168,14 @@ pub async fn of_offers(
     let (mut offers_a, mut offers_b) = (read::offers(a)?, read::offers(b)?);
     if let Some(ids) = offer_ids {
         let ids = StringChunked::from_iter_values("offer_id".into(), ids.iter().map(String::as_str)).into_series();
-        let is_wanted = col("offer_id").is_in(lit(ids).implode(false), false);
+        let is_wanted = is_one_of(ids);
         (offers_a, offers_b) = (offers_a.filter(is_wanted.clone()), offers_b.filter(is_wanted));
     }
     compare(offers_a, offers_b, a, b, &history).map_err(|source| failed(output, source))
+}
+
+fn is_one_of(ids: Series) -> Expr {
+    col("offer_id").is_in(lit(ids).implode(false), false)
 }
 
 fn failed(output: &Path, source: PolarsError) -> SnapshotError {
@@ -187,26 +192,44 @@ fn compare(offers_a: LazyFrame, offers_b: LazyFrame, a: &Snapshot, b: &Snapshot,
         let args = JoinArgs::new(JoinType::Full).with_coalesce(JoinCoalesce::CoalesceColumns);
         a.join(b, [col("offer_id")], [col("offer_id")], args)
     };
-    let differs = |name: &&str| col(format!("{name}_a")).neq_missing(col(format!("{name}_b")));
-    let any_differs = PRICE.iter().map(differs).reduce(Expr::or).expect("there are columns to compare");
     // Few offers differ, so which they are is asked of the columns of the price alone, and the rest is read of those only.
-    let prices = |offers: &LazyFrame, suffix| side(offers.clone(), &PRICE, suffix);
-    let ids = both(prices(&offers_a, "a"), prices(&offers_b, "b")).filter(any_differs).select([col("offer_id")]).collect()?;
-    let ids = ids.column("offer_id")?.as_materialized_series().clone();
+    let ids = aligned::ids_that_differ(offers_a.clone(), offers_b.clone(), &PRICE)?;
+    history.asks_only_for(&ids);
     let columns: Vec<&str> = PRICE.iter().chain(&WHAT).chain(&ALONG_WHAT).chain(&ALONG).copied().collect();
-    let whole = |offers: LazyFrame, suffix| {
-        side(offers.filter(col("offer_id").is_in(lit(ids.clone()).implode(false), false)), &columns, suffix)
-    };
+    let whole = |offers: LazyFrame, suffix| side(offers.filter(is_one_of(ids.clone())), &columns, suffix);
     let rows = both(whole(offers_a, "a"), whole(offers_b, "b")).sort(["offer_id"], SortMultipleOptions::default()).collect()?;
 
     let mut lines = Vec::with_capacity(rows.height());
-    for row in 0..rows.height() {
+    let rows = Sides::of(&rows, &columns)?;
+    for row in 0..rows.ids.len() {
         lines.push(Line::of(&rows, row, a, b, history)?);
     }
     let mut lines = renamed::pair(lines);
     lines.extend(rates);
-    lines.sort_by(|x, y| x.order().cmp(&y.order()));
-    Ok(Diff { rows: lines_frame(&lines)? })
+    // What a line is sorted by is looked up once, and not for every comparison.
+    let mut sorted: Vec<_> = lines.iter().map(|line| (line.order(), line)).collect();
+    sorted.sort_by(|(x, _), (y, _)| x.cmp(y));
+    let sorted: Vec<&Line> = sorted.into_iter().map(|(_, line)| line).collect();
+    Ok(Diff { rows: lines_frame(&sorted)? })
+}
+
+/// The two sides of the offers that differ, each column found once and not for every row.
+struct Sides<'a> {
+    ids: &'a Column,
+    columns: HashMap<&'a str, [&'a Column; 2]>,
+}
+
+impl<'a> Sides<'a> {
+    fn of(rows: &'a DataFrame, names: &[&'a str]) -> PolarsResult<Self> {
+        let side = |name: &str, side: &str| rows.column(&format!("{name}_{side}"));
+        let columns = names.iter().map(|name| Ok((*name, [side(name, "a")?, side(name, "b")?])));
+        Ok(Self { ids: rows.column("offer_id")?, columns: columns.collect::<PolarsResult<_>>()? })
+    }
+
+    fn cell(&self, name: &str, side: &str, row: usize) -> PolarsResult<Cell> {
+        let [a, b] = self.columns[name];
+        Cell::of(if side == "a" { a } else { b }, row)
+    }
 }
 
 /// One row of the difference.
@@ -221,8 +244,8 @@ struct Line {
 }
 
 impl Line {
-    fn of(rows: &DataFrame, row: usize, a: &Snapshot, b: &Snapshot, history: &History<'_>) -> PolarsResult<Self> {
-        let cell = |name: &str, side: &str| Cell::at(rows, &format!("{name}_{side}"), row);
+    fn of(rows: &Sides, row: usize, a: &Snapshot, b: &Snapshot, history: &History<'_>) -> PolarsResult<Self> {
+        let cell = |name: &str, side: &str| rows.cell(name, side, row);
         let is_in = |side: &str| cell("published_currency_code", side).map(|cell| cell != Cell::Null);
         let (in_a, in_b) = (is_in("a")?, is_in("b")?);
         let known = if in_b { "b" } else { "a" };
@@ -230,7 +253,7 @@ impl Line {
         for name in WHAT.iter().chain(&PRICE).chain(&ALONG_WHAT) {
             texts.insert(*name, cell(name, known)?.text());
         }
-        texts.insert("offer_id", Cell::at(rows, "offer_id", row)?.text());
+        texts.insert("offer_id", Cell::of(rows.ids, row)?.text());
         texts.insert("currency_code", cell("published_currency_code", known)?.text());
         texts.insert("unit", cell("published_unit", known)?.text());
         for (name, side) in [("amount_a", "a"), ("amount_b", "b")] {
@@ -336,7 +359,7 @@ fn rate_moves(offers_a: &LazyFrame, offers_b: &LazyFrame) -> PolarsResult<Vec<Li
     Ok(lines)
 }
 
-fn lines_frame(lines: &[Line]) -> PolarsResult<DataFrame> {
+fn lines_frame(lines: &[&Line]) -> PolarsResult<DataFrame> {
     let mut columns = Columns::new(lines.len());
     let filled = |text: &str| if text.is_empty() { None } else { Some(text.to_owned()) };
     columns.texts("list", lines.iter().map(|line| Some(line.list.word())));
@@ -365,7 +388,7 @@ fn lines_frame(lines: &[Line]) -> PolarsResult<DataFrame> {
         columns.strings(name, lines.iter().map(|line| filled(line.text(name))));
     }
     for name in ["gpu_count", "amount_a", "amount_b"] {
-        let decimal = |line: &Line| rust_decimal::Decimal::from_str_exact(line.text(name)).ok();
+        let decimal = |line: &&Line| rust_decimal::Decimal::from_str_exact(line.text(name)).ok();
         columns.decimals(name, lines.iter().map(decimal))?;
     }
     columns.wholes("commitment_months", lines.iter().map(|line| line.text("commitment_months").parse().ok()));
@@ -385,6 +408,8 @@ struct History<'a> {
     /// The newest of each night: a night that was corrected is no second crawl.
     nights: Vec<&'a Snapshot>,
     complete: HashMap<String, BTreeSet<(String, String)>>,
+    /// Ids of the only offers that are asked for; of all without them.
+    wanted: OnceCell<Expr>,
     ids: RefCell<HashMap<usize, HashSet<String>>>,
 }
 
@@ -401,7 +426,12 @@ impl<'a> History<'a> {
             }
         }
         let nights = read::newest_of_each_night(snapshots).into_iter().filter(|night| night.is_import() == is_import).collect();
-        Ok(Self { nights, complete, ids: RefCell::default() })
+        Ok(Self { nights, complete, wanted: OnceCell::new(), ids: RefCell::default() })
+    }
+
+    /// Says which offers may be asked for: of a large night few, and to keep the ids of all costs more than to compare it.
+    fn asks_only_for(&self, ids: &Series) {
+        self.wanted.get_or_init(|| is_one_of(ids.clone()));
     }
 
     /// Whether an offer of this place would have been seen in a snapshot. A provider is read by region on one night and
@@ -429,6 +459,7 @@ impl<'a> History<'a> {
     fn has_offer(&self, snapshot: &Snapshot, offer_id: &str) -> PolarsResult<bool> {
         if !self.ids.borrow().contains_key(&snapshot.version) {
             let offers = read::offers(snapshot).map_err(|error| polars_err!(ComputeError: "{error}"))?;
+            let offers = self.wanted.get().map_or_else(|| offers.clone(), |wanted| offers.clone().filter(wanted.clone()));
             let ids = offers.select([col("offer_id")]).collect()?;
             let ids = ids.column("offer_id")?.str()?.iter().flatten().map(str::to_owned).collect();
             self.ids.borrow_mut().insert(snapshot.version, ids);

@@ -187,7 +187,15 @@ impl Cell {
     /// # Errors
     /// When there is no such column or row.
     pub fn at(frame: &DataFrame, column: &str, row: usize) -> PolarsResult<Self> {
-        Ok(match frame.column(column)?.get(row)? {
+        Self::of(frame.column(column)?, row)
+    }
+
+    /// The value at a place of a column.
+    ///
+    /// # Errors
+    /// When there is no such row.
+    pub fn of(column: &Column, row: usize) -> PolarsResult<Self> {
+        Ok(match column.get(row)? {
             AnyValue::Null => Self::Null,
             AnyValue::Boolean(truth) => Self::Truth(truth),
             AnyValue::String(text) => Self::Text(text.to_owned()),

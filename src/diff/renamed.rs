@@ -27,15 +27,10 @@ pub(super) fn pair(lines: Vec<Line>) -> Vec<Line> {
         })
         .collect();
     let come: HashSet<usize> = pairs.values().copied().collect();
-    let mut kept = Vec::with_capacity(lines.len());
-    for (index, line) in lines.iter().enumerate() {
-        if let Some(new) = pairs.get(&index) {
-            kept.push(renamed(line, &lines[*new]));
-        } else if !come.contains(&index) {
-            kept.push(line.clone());
-        }
-    }
-    kept
+    let mut of_pairs: HashMap<usize, Line> =
+        pairs.into_iter().map(|(gone, come)| (gone, renamed(&lines[gone], &lines[come]))).collect();
+    let rest = lines.into_iter().enumerate().filter(|(index, _)| !come.contains(index));
+    rest.map(|(index, line)| of_pairs.remove(&index).unwrap_or(line)).collect()
 }
 
 /// Everything but the name.

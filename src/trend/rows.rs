@@ -12,7 +12,7 @@ use super::{By, COLLECTED, Nights, Source, Trend};
 use crate::night::SnapshotId;
 use crate::query::{self, QueryError};
 use crate::report::Failed;
-use crate::snapshot::read;
+use crate::snapshot::read::{self, Snapshot};
 
 /// Columns that are read of each file.
 const COLUMNS: [&str; 10] = [
@@ -27,6 +27,9 @@ const COLUMNS: [&str; 10] = [
     "pricing_model",
     "price_usd_per_gpu_hour",
 ];
+
+/// So many nights are read at a time.
+const NIGHTS_AT_ONCE: usize = 16;
 
 /// Prices of a provider on a day that are of one line. A day may have several groups of one provider and line.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,10 +112,45 @@ impl Prices {
     pub(super) fn of(args: &Trend, nights: &Nights<'_>, gpu: String, is_gpu: Expr) -> Result<Self, Failed> {
         let models = models(args)?;
         let mut prices = Self { gpu, all: Vec::new(), left_out: BTreeMap::new() };
-        if nights.files.is_empty() {
-            return Ok(prices);
+        // A few nights at a time, so that years of them need no more memory than a month; on each core its own.
+        let batches: Vec<&[&Snapshot]> = nights.files.chunks(NIGHTS_AT_ONCE).collect();
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let run = batches.len().div_ceil(threads).max(1);
+        let (is_gpu, models) = (&is_gpu, models.as_deref());
+        let read = |batches: &[&[&Snapshot]]| {
+            let mut part = Self { gpu: String::new(), all: Vec::new(), left_out: BTreeMap::new() };
+            for files in batches {
+                part.add(args, nights, files, is_gpu, models)?;
+            }
+            Ok::<_, Failed>(part)
+        };
+        let parts: Vec<Result<Self, Failed>> = std::thread::scope(|scope| {
+            let started: Vec<_> = batches.chunks(run).map(|batches| scope.spawn(move || read(batches))).collect();
+            // A panic goes on as if it had been in this thread.
+            started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        for part in parts {
+            let part = part?;
+            prices.all.extend(part.all);
+            for (reason, offers) in part.left_out {
+                *prices.left_out.entry(reason).or_insert(0) += offers;
+            }
         }
-        let rows = read::offers_of(&nights.files)?.filter(is_gpu).select(COLUMNS.map(col)).collect()?;
+        Ok(prices)
+    }
+
+    /// Adds the prices of some nights.
+    fn add(
+        &mut self,
+        args: &Trend,
+        nights: &Nights<'_>,
+        files: &[&Snapshot],
+        is_gpu: &Expr,
+        models: Option<&[&str]>,
+    ) -> Result<(), Failed> {
+        let mut rows = read::offers_of(files)?.filter(is_gpu.clone()).select(COLUMNS.map(col)).collect()?;
+        // A value of many pieces is searched for piece by piece.
+        rows.rechunk_mut_par();
         let text = |name: &str| Ok::<_, Failed>(rows.column(name)?.str()?.clone());
         let (ids, providers, scopes) = (text("snapshot_id")?, text("provider")?, text("scope")?);
         let (kinds, regions, plans) = (text("source_kind")?, text("region")?, text("plan")?);
@@ -139,7 +177,7 @@ impl Prices {
                 Some(LeftOut::Plan)
             } else if systems.get(row) != Some("linux") && !args.include_windows {
                 Some(LeftOut::Windows)
-            } else if models.as_ref().is_some_and(|models| !models.contains(&way)) {
+            } else if models.is_some_and(|models| !models.contains(&way)) {
                 Some(LeftOut::PricingModel)
             } else if dollars.get(row).is_none() {
                 Some(LeftOut::NoDollars)
@@ -147,7 +185,7 @@ impl Prices {
                 None
             };
             if let Some(reason) = left_out {
-                *prices.left_out.entry(reason).or_insert(0) += 1;
+                *self.left_out.entry(reason).or_insert(0) += 1;
                 continue;
             }
             let about = match args.by {
@@ -164,12 +202,12 @@ impl Prices {
                     Some(By::PricingModel) => about.to_owned(),
                 };
                 let (source, provider) = (run.source.to_owned(), provider.to_owned());
-                prices.all.push(Group { source, day, provider, line, usd: Vec::new() });
+                self.all.push(Group { source, day, provider, line, usd: Vec::new() });
             }
-            let group = prices.all.last_mut().expect("a group was begun");
+            let group = self.all.last_mut().expect("a group was begun");
             group.usd.extend(dollars.get(row));
         }
-        Ok(prices)
+        Ok(())
     }
 
     /// What was left out, in words; nothing where nothing was.
