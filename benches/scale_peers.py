@@ -63,7 +63,7 @@ H100 = ["H100", "H100 SXM", "H100 PCIe", "H100 NVL"]
 
 
 def offers(dataset):
-    return sorted(str(path) for path in Path(dataset, "offers").glob("*/*.parquet"))
+    return sorted(str(path) for path in Path(dataset, "offers").glob("20*/*.parquet"))
 
 
 # The same work by hand. Each prints its answer as JSON.

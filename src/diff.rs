@@ -167,15 +167,20 @@ pub async fn of_offers(
     let history = History::of(snapshots, &coverage, a.is_import()).map_err(|source| failed(output, source))?;
     let (mut offers_a, mut offers_b) = (read::offers(a)?, read::offers(b)?);
     if let Some(ids) = offer_ids {
-        let ids = StringChunked::from_iter_values("offer_id".into(), ids.iter().map(String::as_str)).into_series();
-        let is_wanted = is_one_of(ids);
+        let is_wanted = is_one_of(ids.iter().map(String::as_str));
         (offers_a, offers_b) = (offers_a.filter(is_wanted.clone()), offers_b.filter(is_wanted));
     }
     compare(offers_a, offers_b, a, b, &history).map_err(|source| failed(output, source))
 }
 
-fn is_one_of(ids: Series) -> Expr {
-    col("offer_id").is_in(lit(ids).implode(false), false)
+/// Whether an offer is one of these. Its own set, because polars would make one for every part of a file.
+fn is_one_of<'a>(ids: impl Iterator<Item = &'a str>) -> Expr {
+    let ids: HashSet<String> = ids.map(str::to_owned).collect();
+    let is_one = move |offers: Column| {
+        let found = offers.str()?.iter().map(|id| id.is_some_and(|id| ids.contains(id)));
+        Ok(BooleanChunked::from_iter_values(offers.name().clone(), found).into_column())
+    };
+    col("offer_id").map(is_one, |_, field| Ok(Field::new(field.name().clone(), DataType::Boolean)))
 }
 
 fn failed(output: &Path, source: PolarsError) -> SnapshotError {
@@ -194,9 +199,10 @@ fn compare(offers_a: LazyFrame, offers_b: LazyFrame, a: &Snapshot, b: &Snapshot,
     };
     // Few offers differ, so which they are is asked of the columns of the price alone, and the rest is read of those only.
     let ids = aligned::ids_that_differ(offers_a.clone(), offers_b.clone(), &PRICE)?;
-    history.asks_only_for(&ids);
+    let is_one = is_one_of(ids.iter().flatten());
+    history.asks_only_for(&is_one);
     let columns: Vec<&str> = PRICE.iter().chain(&WHAT).chain(&ALONG_WHAT).chain(&ALONG).copied().collect();
-    let whole = |offers: LazyFrame, suffix| side(offers.filter(is_one_of(ids.clone())), &columns, suffix);
+    let whole = |offers: LazyFrame, suffix| side(offers.filter(is_one.clone()), &columns, suffix);
     let rows = both(whole(offers_a, "a"), whole(offers_b, "b")).sort(["offer_id"], SortMultipleOptions::default()).collect()?;
 
     let mut lines = Vec::with_capacity(rows.height());
@@ -314,6 +320,8 @@ impl Line {
             self.text("pricing_model"),
             self.text("commitment_months"),
             self.text("offer_id"),
+            // Lines of exchange rates differ in nothing else.
+            self.text("currency_code"),
         )
     }
 }
@@ -430,8 +438,8 @@ impl<'a> History<'a> {
     }
 
     /// Says which offers may be asked for: of a large night few, and to keep the ids of all costs more than to compare it.
-    fn asks_only_for(&self, ids: &Series) {
-        self.wanted.get_or_init(|| is_one_of(ids.clone()));
+    fn asks_only_for(&self, is_one: &Expr) {
+        self.wanted.get_or_init(|| is_one.clone());
     }
 
     /// Whether an offer of this place would have been seen in a snapshot. A provider is read by region on one night and

@@ -11,7 +11,7 @@ use polars::prelude::*;
 const LOOK_AHEAD: usize = 64;
 
 /// Ids of the offers that are on one side only, or differ in one of the columns.
-pub(super) fn ids_that_differ(a: LazyFrame, b: LazyFrame, columns: &[&str]) -> PolarsResult<Series> {
+pub(super) fn ids_that_differ(a: LazyFrame, b: LazyFrame, columns: &[&str]) -> PolarsResult<StringChunked> {
     let read = |offers: LazyFrame| {
         let wanted = [col("offer_id")].into_iter().chain(columns.iter().map(|name| col(*name)));
         let mut rows = offers.select(wanted.collect::<Vec<_>>()).collect()?;
@@ -34,7 +34,7 @@ pub(super) fn ids_that_differ(a: LazyFrame, b: LazyFrame, columns: &[&str]) -> P
     let mut ids = ids_a.take(&in_a.filter(&differs)?)?;
     ids.append(&ids_a.take(&IdxCa::from_vec("alone".into(), alone_a))?)?;
     ids.append(&ids_b.take(&IdxCa::from_vec("alone".into(), alone_b))?)?;
-    Ok(ids.into_series())
+    Ok(ids)
 }
 
 /// Places of offers that are on both sides, pair by pair, and of those that are on one.
@@ -119,7 +119,7 @@ mod tests {
                 b.sort_unstable();
             }
             let found = ids_that_differ(night(&a), night(&b), &["price"]).expect("they compare");
-            let found: Vec<String> = found.str().expect("text").iter().flatten().map(str::to_owned).collect();
+            let found: Vec<String> = found.iter().flatten().map(str::to_owned).collect();
             let price = |side: &[(u8, Option<u8>)], id: u8| side.iter().find(|(known, _)| *known == id).map(|(_, price)| *price);
             let ids: BTreeSet<u8> = a.iter().chain(&b).map(|(id, _)| *id).collect();
             let wanted: BTreeSet<String> =

@@ -1,6 +1,6 @@
 //! The prices of the chosen nights: read lazily, judged row by row, and what is left out counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use chrono::NaiveDate;
@@ -43,30 +43,15 @@ pub(super) struct Group {
     pub usd: Vec<f64>,
 }
 
-/// Rows of one scope in one night.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Run<'a> {
-    id: &'a str,
-    provider: &'a str,
-    scope: &'a str,
-    source: &'a str,
-    /// The day that they count for; `None` where a later night of the day has the provider too.
-    day: Option<NaiveDate>,
-}
+/// Whose a row is: night, provider and source.
+type Of<'a> = (&'a str, &'a str, &'a str);
 
-impl<'a> Run<'a> {
-    fn of(id: &'a str, provider: &'a str, scope: &'a str, nights: &Nights<'_>) -> Self {
-        let source = if scope.starts_with(SCOPE_PREFIX) { scope } else { COLLECTED };
-        let day = id.parse::<SnapshotId>().ok().map(SnapshotId::date).filter(|day| {
-            let last = nights.last.get(&(*day, source.to_owned(), provider.to_owned()));
-            last.is_some_and(|last| last == id)
-        });
-        Self { id, provider, scope, source, day }
-    }
-
-    fn is_of(&self, id: &str, provider: &str, scope: &str) -> bool {
-        (self.provider, self.scope, self.id) == (provider, scope, id)
-    }
+/// The day that rows of a provider in a night count for; `None` where a later night of the day has the provider too.
+fn day_of((id, provider, source): Of<'_>, nights: &Nights<'_>) -> Option<NaiveDate> {
+    id.parse::<SnapshotId>().ok().map(SnapshotId::date).filter(|day| {
+        let last = nights.last.get(&(*day, source.to_owned(), provider.to_owned()));
+        last.is_some_and(|last| last == id)
+    })
 }
 
 /// The prices of the days, and what is not among them.
@@ -157,17 +142,19 @@ impl Prices {
         let (systems, ways) = (text("os")?, text("pricing_model")?);
         let is_part = rows.column("is_fractional")?.bool()?.clone();
         let dollars = rows.column("price_usd_per_gpu_hour")?.f64()?.clone();
-        let mut run: Option<Run<'_>> = None;
-        // What the last group is of.
-        let mut last: Option<(Run<'_>, &str)> = None;
+        // Rows of a provider stand together in a file, so most rows are of the one before.
+        let mut days: HashMap<Of<'_>, Option<NaiveDate>> = HashMap::new();
+        let mut last: Option<(Of<'_>, Option<NaiveDate>)> = None;
+        let mut groups: HashMap<(Of<'_>, &str), usize> = HashMap::new();
+        let mut last_group: Option<((Of<'_>, &str), usize)> = None;
         for row in 0..rows.height() {
             let (Some(id), Some(provider), Some(scope)) = (ids.get(row), providers.get(row), scopes.get(row)) else { continue };
-            // Rows of a scope stand together in a file, so most need no look-up.
-            let run = match &mut run {
-                Some(run) if run.is_of(id, provider, scope) => *run,
-                other => *other.insert(Run::of(id, provider, scope, nights)),
+            let of = (id, provider, if scope.starts_with(SCOPE_PREFIX) { scope } else { COLLECTED });
+            let day = match last {
+                Some((known, day)) if known == of => day,
+                _ => last.insert((of, *days.entry(of).or_insert_with(|| day_of(of, nights)))).1,
             };
-            let Some(day) = run.day else { continue };
+            let Some(day) = day else { continue };
             let way = ways.get(row).unwrap_or_default();
             let left_out = if kinds.get(row) == Some(SourceKind::Aggregator.word()) && !args.include_aggregators {
                 Some(LeftOut::Aggregator)
@@ -193,19 +180,22 @@ impl Prices {
                 Some(By::Region) => regions.get(row).unwrap_or("everywhere"),
                 Some(By::PricingModel) => way,
             };
-            if last != Some((run, about)) {
-                last = Some((run, about));
-                let line = match args.by {
-                    None => String::new(),
-                    Some(By::Provider) => provider.to_owned(),
-                    Some(By::Region) => format!("{provider} {about}"),
-                    Some(By::PricingModel) => about.to_owned(),
-                };
-                let (source, provider) = (run.source.to_owned(), provider.to_owned());
-                self.all.push(Group { source, day, provider, line, usd: Vec::new() });
-            }
-            let group = self.all.last_mut().expect("a group was begun");
-            group.usd.extend(dollars.get(row));
+            let place = match last_group {
+                Some((known, place)) if known == (of, about) => place,
+                _ => *groups.entry((of, about)).or_insert_with(|| {
+                    let line = match args.by {
+                        None => String::new(),
+                        Some(By::Provider) => provider.to_owned(),
+                        Some(By::Region) => format!("{provider} {about}"),
+                        Some(By::PricingModel) => about.to_owned(),
+                    };
+                    let (source, provider) = (of.2.to_owned(), provider.to_owned());
+                    self.all.push(Group { source, day, provider, line, usd: Vec::new() });
+                    self.all.len() - 1
+                }),
+            };
+            last_group = Some(((of, about), place));
+            self.all[place].usd.extend(dollars.get(row));
         }
         Ok(())
     }
