@@ -1,5 +1,6 @@
 //! Verbs → what is said: rows on standard output, talk on standard error, an exit code.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use crate::diff;
 use crate::exit::Exit;
 pub use crate::failed::Failed;
 use crate::fetch::Traffic;
-use crate::frame::{Cell, Columns};
+use crate::frame::Columns;
 use crate::gather::Input;
 use crate::night::SnapshotId;
 use crate::print::{self, Data, Heading, heading};
@@ -290,7 +291,7 @@ async fn snapshots(args: &Listing) -> Result<Said, Failed> {
     let output = args.dataset.output.as_path();
     let snapshots = read::snapshots(output).await?;
     let coverage = read::coverage(output, &snapshots).await?;
-    let list = |status: &str, id: &str| -> PolarsResult<String> { names_of(&coverage, id, status) };
+    let names = Names::of(&coverage)?;
     let mut columns = Columns::new(snapshots.len());
     let count = |number: usize| i64::try_from(number).ok();
     columns.longs("version", snapshots.iter().map(|snapshot| count(snapshot.version)));
@@ -299,8 +300,7 @@ async fn snapshots(args: &Listing) -> Result<Said, Failed> {
     columns.truths("is_import", snapshots.iter().map(|snapshot| Some(snapshot.is_import())));
     columns.longs("offers", snapshots.iter().map(|snapshot| snapshot.rows().and_then(count)));
     for (column, status) in [("providers_complete", "complete"), ("scopes_failed", "failed"), ("scopes_skipped", "skipped")] {
-        let names: PolarsResult<Vec<String>> = snapshots.iter().map(|snapshot| list(status, &snapshot.id.to_string())).collect();
-        columns.strings(column, names?.into_iter().map(|names| if names.is_empty() { None } else { Some(names) }));
+        columns.strings(column, snapshots.iter().map(|snapshot| names.list(&snapshot.id.to_string(), status)));
     }
     const HEADINGS: [Heading; 8] = [
         heading("version", "version"),
@@ -315,17 +315,29 @@ async fn snapshots(args: &Listing) -> Result<Said, Failed> {
     Ok(good(print::rows(&columns.finish()?, &HEADINGS, args.printing.format)?))
 }
 
-/// Providers with a scope of a status; with the scopes' names where they are not all of the provider.
-fn names_of(coverage: &DataFrame, snapshot: &str, status: &str) -> PolarsResult<String> {
-    let of_status = col("snapshot_id").eq(lit(snapshot)).and(col("status").eq(lit(status)));
-    let rows = coverage.clone().lazy().filter(of_status).sort(["provider", "scope"], SortMultipleOptions::default()).collect()?;
-    let mut names: Vec<String> = Vec::new();
-    for row in 0..rows.height() {
-        let (provider, scope) = (Cell::at(&rows, "provider", row)?.text(), Cell::at(&rows, "scope", row)?.text());
-        let name = if status == "complete" || scope == "all" { provider } else { format!("{provider}/{scope}") };
-        if names.last() != Some(&name) {
-            names.push(name);
+/// What stands in the coverage of each night, by status.
+struct Names<'a>(HashMap<(&'a str, &'a str), BTreeSet<(&'a str, &'a str)>>);
+
+impl<'a> Names<'a> {
+    fn of(coverage: &'a DataFrame) -> PolarsResult<Self> {
+        let text = |name: &str| Ok::<_, PolarsError>(coverage.column(name)?.str()?.iter());
+        let mut names: HashMap<(&str, &str), BTreeSet<(&str, &str)>> = HashMap::new();
+        let rows = text("snapshot_id")?.zip(text("status")?).zip(text("provider")?.zip(text("scope")?));
+        for ((id, status), (provider, scope)) in rows {
+            if let (Some(id), Some(status), Some(provider), Some(scope)) = (id, status, provider, scope) {
+                names.entry((id, status)).or_default().insert((provider, scope));
+            }
         }
+        Ok(Self(names))
     }
-    Ok(names.join(", "))
+
+    /// Providers with a scope of a status; with the scopes' names where they are not all of the provider. `None` for none.
+    fn list(&self, snapshot: &str, status: &str) -> Option<String> {
+        let name = |(provider, scope): &(&str, &str)| {
+            if status == "complete" || *scope == "all" { (*provider).to_owned() } else { format!("{provider}/{scope}") }
+        };
+        let mut names: Vec<String> = self.0.get(&(snapshot, status))?.iter().map(name).collect();
+        names.dedup();
+        Some(names.join(", "))
+    }
 }

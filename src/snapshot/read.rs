@@ -225,7 +225,10 @@ fn rows(log: &Log, is_wanted: impl Fn(&LoggedFile) -> bool) -> Result<DataFrame,
         return Ok(frame::empty(table));
     }
     let known: Vec<Expr> = table.columns.iter().map(|column| col(column.name)).collect();
-    scan(&files, &columns(log)?)?.select(known).collect().map_err(|source| parquet_error(log, source))
+    let mut rows = scan(&files, &columns(log)?)?.select(known).collect().map_err(|source| parquet_error(log, source))?;
+    // One piece a file otherwise, and who asks for the value of a row goes through the pieces.
+    rows.rechunk_mut_par();
+    Ok(rows)
 }
 
 /// The columns that a table's files may have, of whatever program.

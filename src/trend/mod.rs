@@ -198,12 +198,12 @@ impl<'a> Nights<'a> {
         let mut providers = BTreeSet::new();
         let text = |name: &str| Ok::<_, Failed>(coverage.column(name)?.str()?.clone());
         let (ids, names, scopes, states) = (text("snapshot_id")?, text("provider")?, text("scope")?, text("status")?);
-        for row in 0..coverage.height() {
-            let (Some(id), Some(provider), Some(scope)) = (ids.get(row), names.get(row), scopes.get(row)) else { continue };
+        for (((id, provider), scope), state) in ids.iter().zip(names.iter()).zip(scopes.iter()).zip(states.iter()) {
+            let (Some(id), Some(provider), Some(scope)) = (id, provider, scope) else { continue };
             let Some(night) = by_id.get(id) else { continue };
             providers.insert(provider.to_owned());
             let is_meant = args.provider.is_empty() || args.provider.iter().any(|meant| meant == provider);
-            if states.get(row) != Some("complete") || !is_meant {
+            if state != Some("complete") || !is_meant {
                 continue;
             }
             let source = if night.is_import() { scope } else { COLLECTED };

@@ -133,9 +133,7 @@ impl Prices {
         is_gpu: &Expr,
         models: Option<&[&str]>,
     ) -> Result<(), Failed> {
-        let mut rows = read::offers_of(files)?.filter(is_gpu.clone()).select(COLUMNS.map(col)).collect()?;
-        // A value of many pieces is searched for piece by piece.
-        rows.rechunk_mut_par();
+        let rows = read::offers_of(files)?.filter(is_gpu.clone()).select(COLUMNS.map(col)).collect()?;
         let text = |name: &str| Ok::<_, Failed>(rows.column(name)?.str()?.clone());
         let (ids, providers, scopes) = (text("snapshot_id")?, text("provider")?, text("scope")?);
         let (kinds, regions, plans) = (text("source_kind")?, text("region")?, text("plan")?);
@@ -147,26 +145,31 @@ impl Prices {
         let mut last: Option<(Of<'_>, Option<NaiveDate>)> = None;
         let mut groups: HashMap<(Of<'_>, &str), usize> = HashMap::new();
         let mut last_group: Option<((Of<'_>, &str), usize)> = None;
-        for row in 0..rows.height() {
-            let (Some(id), Some(provider), Some(scope)) = (ids.get(row), providers.get(row), scopes.get(row)) else { continue };
+        // Walked along, not looked up: the rows are in many pieces, and to find a place is to go through them.
+        let places = ids.iter().zip(providers.iter()).zip(scopes.iter()).zip(regions.iter());
+        let terms = kinds.iter().zip(plans.iter()).zip(systems.iter()).zip(ways.iter());
+        let prices = is_part.iter().zip(dollars.iter());
+        for (((((id, provider), scope), region), (((kind, plan), system), way)), (is_part, usd)) in places.zip(terms).zip(prices)
+        {
+            let (Some(id), Some(provider), Some(scope)) = (id, provider, scope) else { continue };
             let of = (id, provider, if scope.starts_with(SCOPE_PREFIX) { scope } else { COLLECTED });
             let day = match last {
                 Some((known, day)) if known == of => day,
                 _ => last.insert((of, *days.entry(of).or_insert_with(|| day_of(of, nights)))).1,
             };
             let Some(day) = day else { continue };
-            let way = ways.get(row).unwrap_or_default();
-            let left_out = if kinds.get(row) == Some(SourceKind::Aggregator.word()) && !args.include_aggregators {
+            let way = way.unwrap_or_default();
+            let left_out = if kind == Some(SourceKind::Aggregator.word()) && !args.include_aggregators {
                 Some(LeftOut::Aggregator)
-            } else if is_part.get(row) != Some(false) && !args.include_fractions {
+            } else if is_part != Some(false) && !args.include_fractions {
                 Some(LeftOut::Fraction)
-            } else if plans.get(row).is_some() && !args.include_plans {
+            } else if plan.is_some() && !args.include_plans {
                 Some(LeftOut::Plan)
-            } else if systems.get(row) != Some("linux") && !args.include_windows {
+            } else if system != Some("linux") && !args.include_windows {
                 Some(LeftOut::Windows)
             } else if models.is_some_and(|models| !models.contains(&way)) {
                 Some(LeftOut::PricingModel)
-            } else if dollars.get(row).is_none() {
+            } else if usd.is_none() {
                 Some(LeftOut::NoDollars)
             } else {
                 None
@@ -177,7 +180,7 @@ impl Prices {
             }
             let about = match args.by {
                 None | Some(By::Provider) => "",
-                Some(By::Region) => regions.get(row).unwrap_or("everywhere"),
+                Some(By::Region) => region.unwrap_or("everywhere"),
                 Some(By::PricingModel) => way,
             };
             let place = match last_group {
@@ -195,7 +198,7 @@ impl Prices {
                 }),
             };
             last_group = Some(((of, about), place));
-            self.all[place].usd.extend(dollars.get(row));
+            self.all[place].usd.extend(usd);
         }
         Ok(())
     }
