@@ -12,7 +12,7 @@ pub mod show;
 #[cfg(test)]
 mod laws;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -417,7 +417,7 @@ struct History<'a> {
     nights: Vec<&'a Snapshot>,
     complete: HashMap<String, BTreeSet<(String, String)>>,
     /// Ids of the only offers that are asked for; of all without them.
-    wanted: OnceCell<Expr>,
+    wanted: RefCell<Option<Expr>>,
     ids: RefCell<HashMap<usize, HashSet<String>>>,
 }
 
@@ -434,12 +434,13 @@ impl<'a> History<'a> {
             }
         }
         let nights = read::newest_of_each_night(snapshots).into_iter().filter(|night| night.is_import() == is_import).collect();
-        Ok(Self { nights, complete, wanted: OnceCell::new(), ids: RefCell::default() })
+        Ok(Self { nights, complete, wanted: RefCell::default(), ids: RefCell::default() })
     }
 
     /// Says which offers may be asked for: of a large night few, and to keep the ids of all costs more than to compare it.
     fn asks_only_for(&self, is_one: &Expr) {
-        self.wanted.get_or_init(|| is_one.clone());
+        *self.wanted.borrow_mut() = Some(is_one.clone());
+        self.ids.borrow_mut().clear();
     }
 
     /// Whether an offer of this place would have been seen in a snapshot. A provider is read by region on one night and
@@ -467,7 +468,8 @@ impl<'a> History<'a> {
     fn has_offer(&self, snapshot: &Snapshot, offer_id: &str) -> PolarsResult<bool> {
         if !self.ids.borrow().contains_key(&snapshot.version) {
             let offers = read::offers(snapshot).map_err(|error| polars_err!(ComputeError: "{error}"))?;
-            let offers = self.wanted.get().map_or_else(|| offers.clone(), |wanted| offers.clone().filter(wanted.clone()));
+            let wanted = self.wanted.borrow().clone();
+            let offers = wanted.map_or_else(|| offers.clone(), |wanted| offers.clone().filter(wanted));
             let ids = offers.select([col("offer_id")]).collect()?;
             let ids = ids.column("offer_id")?.str()?.iter().flatten().map(str::to_owned).collect();
             self.ids.borrow_mut().insert(snapshot.version, ids);

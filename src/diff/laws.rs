@@ -177,3 +177,22 @@ fn what_only_another_reading_changed_stands_apart_and_is_no_difference_of_the_so
     let (text, is_different) = told(of(3, 1, 0), of(4, 1, 1));
     assert!(text.contains("changed: 1\n") && !text.contains("method") && is_different, "{text}");
 }
+
+#[test]
+fn rates_stand_in_the_order_of_their_currencies() {
+    let [a, b] = nights();
+    let coverage = coverage([(&a, &SCOPES), (&b, &SCOPES)]);
+    let history = History::of(&[], &coverage, false).expect("the coverage reads");
+    let offers = |version: i32| {
+        let currencies = ["JPY", "EUR", "USD", "CNY", "GBP", "INR"];
+        let offer =
+            |(id, currency): (u8, &'static str)| Offer { id, name: id, amount: 3, currency, scope: "east", version, print: 0 };
+        (0..).zip(currencies).map(offer).collect::<Vec<_>>()
+    };
+    for _ in 0..20 {
+        let diff = compare(frame(&offers(1)), frame(&offers(2)), &a, &b, &history).expect("it compares");
+        let currencies: Vec<_> =
+            (0..diff.rows.height()).map(|row| Cell::at(&diff.rows, "currency_code", row).expect("a cell").text()).collect();
+        assert_eq!(currencies, ["CNY", "EUR", "GBP", "INR", "JPY", "USD"]);
+    }
+}
